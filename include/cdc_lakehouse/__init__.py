@@ -1,0 +1,1 @@
+"""The change-data lakehouse: from Kafka change topics to Delta tables that equal their source."""

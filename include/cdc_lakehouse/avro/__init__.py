@@ -1,0 +1,1 @@
+"""Bytes to Arrow: frames, writer schemas, decoding. Knows nothing of Debezium."""

@@ -1,0 +1,1 @@
+"""Kafka to bronze: what to read, one decode, one commit."""

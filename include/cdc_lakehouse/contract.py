@@ -1,0 +1,207 @@
+"""What Airflow and a job tell each other: request, result, exit codes, environment names.
+
+Standard library only: the Airflow side, the job side and the tests all import this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Any
+
+RESULT_VERSION = 1
+
+# --- names of environment variables ------------------------------------------------------
+
+ENV_RESULT = "CDC_LAKEHOUSE_RESULT"
+"""File that the job writes its `JobResult` to, as JSON."""
+ENV_PIPELINES = "CDC_LAKEHOUSE_PIPELINES"
+"""Folder that holds `<pipeline>.yaml`; by default `include/pipelines` beside the package."""
+ENV_CONNECTION_KAFKA = "CDC_LAKEHOUSE_CONN_KAFKA"
+ENV_CONNECTION_REGISTRY = "CDC_LAKEHOUSE_CONN_REGISTRY"
+ENV_CONNECTION_STORAGE = "CDC_LAKEHOUSE_CONN_STORAGE"
+"""One connection as JSON: {"host", "port", "login", "password", "extra": {...}}."""
+
+
+class ExitCode(IntEnum):
+    """What the caller should do (`architecture` §7)."""
+
+    DONE = 0
+    DATA = 65
+    BUG = 70
+    RETRY = 75
+    CONFIG = 78
+
+
+_WORST_FIRST = (ExitCode.BUG, ExitCode.RETRY, ExitCode.DATA, ExitCode.CONFIG)
+
+
+def combined_exit_code(codes: Iterable[ExitCode]) -> ExitCode:
+    """One code for a group: retryable ones win, so that healthy tables get their retry."""
+    present = set(codes)
+    return next((code for code in _WORST_FIRST if code in present), ExitCode.DONE)
+
+
+class Job(StrEnum):
+    BRONZE_INGEST = "bronze_ingest"
+    SILVER_MERGE = "silver_merge"
+    OPTIMIZE = "optimize"
+    VACUUM = "vacuum"
+    CLEAN_CHECKPOINTS = "clean_checkpoints"
+
+
+class TableStatus(StrEnum):
+    ADVANCED = "advanced"
+    IDLE = "idle"
+    FAILED = "failed"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True, slots=True)
+class AirflowContext:
+    """Who asked; absent when a person runs the job from a shell."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    try_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """One application: a job, a pipeline and the tables of one group."""
+
+    job: Job
+    pipeline: str
+    tables: tuple[str, ...]
+    airflow: AirflowContext | None = None
+    from_time: str | None = None
+    until_time: str | None = None
+    accept_gap: tuple[str, ...] = ()
+    source_epoch: Mapping[str, int] = field(default_factory=dict)
+    dry_run: bool = False
+
+    def to_arguments(self) -> list[str]:
+        """The command line of `spark_jobs/<job>.py`; what is not given is absent, never empty."""
+        arguments = ["--pipeline", self.pipeline, "--tables", ",".join(self.tables)]
+        if self.airflow is not None:
+            arguments += ["--dag-id", self.airflow.dag_id, "--dag-run-id", self.airflow.run_id]
+            arguments += ["--task-id", self.airflow.task_id, "--try", str(self.airflow.try_number)]
+        if self.from_time is not None:
+            arguments += ["--from-time", self.from_time]
+        if self.until_time is not None:
+            arguments += ["--until-time", self.until_time]
+        for table in self.accept_gap:
+            arguments += ["--accept-gap", table]
+        for table, epoch in self.source_epoch.items():
+            arguments += ["--source-epoch", f"{table}={epoch}"]
+        return [*arguments, "--dry-run"] if self.dry_run else arguments
+
+
+@dataclass(frozen=True, slots=True)
+class TableError:
+    """Why a table failed, for machines (`code`) and for the person on call (`sentence`, `advice`)."""
+
+    code: str
+    exit_code: ExitCode
+    sentence: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableResult:
+    """What one job did to one table; the run report holds the same fields."""
+
+    table: str
+    status: TableStatus
+    error: TableError | None = None
+    ranges: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    """`<topic>` -> `<partition>` -> [from, until) of this run."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    errors_by_code: Mapping[str, int] = field(default_factory=dict)
+    seen_through: str | None = None
+    """Newest source commit time seen. Called valid-through only where completeness is proved."""
+    lag_seconds: float | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """`bronze` / `silver` -> Delta version after this run."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return self.error.exit_code if self.error is not None else ExitCode.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What the application tells its caller through the file named by `ENV_RESULT`."""
+
+    job: Job
+    pipeline: str
+    attempt: str
+    tables: tuple[TableResult, ...]
+    error: TableError | None = None
+    """Set when the job failed before or beside any single table."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    v: int = RESULT_VERSION
+
+    @property
+    def exit_code(self) -> ExitCode:
+        own = [self.error.exit_code] if self.error is not None else []
+        return combined_exit_code([*own, *(table.exit_code for table in self.tables)])
+
+    @property
+    def failed(self) -> tuple[TableResult, ...]:
+        return tuple(table for table in self.tables if table.error is not None)
+
+    @property
+    def advanced(self) -> tuple[TableResult, ...]:
+        return tuple(table for table in self.tables if table.status is TableStatus.ADVANCED)
+
+    def headline(self) -> str:
+        """The first line that a person reads: `3 of 12 tables failed: orders OFFSETS_LOST, …`."""
+        if self.failed:
+            names = ", ".join(f"{t.table} {t.error.code}" for t in self.failed if t.error is not None)
+            return f"{len(self.failed)} of {len(self.tables)} tables failed: {names}"
+        if self.error is not None:
+            return f"{self.job} failed: {self.error.code}"
+        return f"{len(self.advanced)} of {len(self.tables)} tables advanced"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> JobResult:
+        """Raises `ValueError` for another version: a newer job answered an older caller."""
+        document = json.loads(text)
+        if document["v"] != RESULT_VERSION:
+            raise ValueError(f"result has version {document['v']}, this code reads {RESULT_VERSION}")
+        return cls(
+            job=Job(document["job"]),
+            pipeline=document["pipeline"],
+            attempt=document["attempt"],
+            tables=tuple(_table_result(table) for table in document["tables"]),
+            error=_table_error(document["error"]),
+            seconds=document["seconds"],
+        )
+
+
+def _table_result(document: Mapping[str, Any]) -> TableResult:
+    ranges = {
+        topic: {partition: _offsets(pair) for partition, pair in partitions.items()}
+        for topic, partitions in document["ranges"].items()
+    }
+    status, error = TableStatus(document["status"]), _table_error(document["error"])
+    return TableResult(**{**document, "status": status, "error": error, "ranges": ranges})
+
+
+def _table_error(document: Mapping[str, Any] | None) -> TableError | None:
+    if document is None:
+        return None
+    return TableError(**{**document, "exit_code": ExitCode(document["exit_code"])})
+
+
+def _offsets(pair: Sequence[int]) -> tuple[int, int]:
+    start, end = pair
+    return start, end

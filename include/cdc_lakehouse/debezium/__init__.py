@@ -1,0 +1,1 @@
+"""What a change event means: envelope, operation, position, semantic types. Pure."""

@@ -1,0 +1,264 @@
+"""The errors of this package, chosen by what the caller should do.
+
+    LakehouseError                    code            exit
+    ├── RetryableError                                75  another attempt may succeed
+    │   ├── BrokerUnavailableError    BROKER_UNAVAILABLE
+    │   ├── RegistryUnavailableError  REGISTRY_UNAVAILABLE
+    │   ├── StorageUnavailableError   STORAGE_UNAVAILABLE
+    │   └── SupersededError           SUPERSEDED
+    ├── ConfigError                                   78  a person must change something first
+    │   ├── InvalidPipelineError      INVALID_PIPELINE
+    │   ├── MissingConnectionError    MISSING_CONNECTION
+    │   ├── UnsupportedTypeError      UNSUPPORTED_TYPE
+    │   ├── NotSupportedYetError      NOT_SUPPORTED_YET
+    │   ├── LedgerVersionError        LEDGER_VERSION
+    │   └── VersionMismatchError      VERSION_MISMATCH
+    └── DataError                                     65  the data needs a decision
+        ├── OffsetsLostError          OFFSETS_LOST
+        ├── TopicMissingError         TOPIC_MISSING
+        ├── TopicRecreatedError       TOPIC_RECREATED
+        ├── IncompatibleSchemaError   INCOMPATIBLE_SCHEMA
+        ├── KeySchemaDriftError       KEY_SCHEMA_DRIFT
+        ├── UnknownSchemaError        UNKNOWN_SCHEMA
+        ├── UnsupportedEventError     UNSUPPORTED_EVENT
+        ├── ForeignCommitError        FOREIGN_COMMIT
+        └── LedgerLostError           LEDGER_LOST
+
+Each class has a constant `sentence` whose blanks are its own fields, and an `advice`.
+Everything else that is raised is a bug (exit 70).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from cdc_lakehouse.contract import ExitCode, TableError
+
+
+@dataclass(eq=False, kw_only=True)
+class LakehouseError(Exception):
+    """Root of the tree; raise one of the leaves."""
+
+    code: ClassVar[str] = ""
+    exit_code: ClassVar[ExitCode]
+    sentence: ClassVar[str] = ""
+    advice: ClassVar[str] = ""
+
+    def __str__(self) -> str:
+        return self.sentence.format(**{f.name: getattr(self, f.name) for f in fields(self)})
+
+    def as_table_error(self) -> TableError:
+        return TableError(code=self.code, exit_code=self.exit_code, sentence=str(self), advice=self.advice)
+
+
+# --- 75: try again -------------------------------------------------------------------------
+
+
+@dataclass(eq=False, kw_only=True)
+class RetryableError(LakehouseError):
+    exit_code = ExitCode.RETRY
+
+
+@dataclass(eq=False, kw_only=True)
+class BrokerUnavailableError(RetryableError):
+    code = "BROKER_UNAVAILABLE"
+    sentence = "Kafka at {bootstrap} did not answer: {reason}"
+    advice = "Nothing was lost. The next try continues where the table stands; look at the broker if it persists."
+    bootstrap: str
+    reason: str
+
+
+@dataclass(eq=False, kw_only=True)
+class RegistryUnavailableError(RetryableError):
+    code = "REGISTRY_UNAVAILABLE"
+    sentence = "the schema registry at {url} did not answer: {reason}"
+    advice = "Nothing was written or quarantined. Start the registry again; the next try reads the same records."
+    url: str
+    reason: str
+
+
+@dataclass(eq=False, kw_only=True)
+class StorageUnavailableError(RetryableError):
+    code = "STORAGE_UNAVAILABLE"
+    sentence = "the lake at {root} could not be read or written: {reason}"
+    advice = "Check that the storage is mounted, has room and lets this user write; then clear the task."
+    root: str
+    reason: str
+
+
+@dataclass(eq=False, kw_only=True)
+class SupersededError(RetryableError):
+    code = "SUPERSEDED"
+    sentence = "another attempt advanced {table} from step {seq} while this one ({attempt}) was working"
+    advice = "Nothing is doubled: this attempt wrote nothing. The next try continues from the new state."
+    table: str
+    seq: int
+    attempt: str
+
+
+# --- 78: change something first ------------------------------------------------------------
+
+
+@dataclass(eq=False, kw_only=True)
+class ConfigError(LakehouseError):
+    exit_code = ExitCode.CONFIG
+
+
+@dataclass(eq=False, kw_only=True)
+class InvalidPipelineError(ConfigError):
+    code = "INVALID_PIPELINE"
+    sentence = "{file}{where}: {problem}"
+    advice = "Correct the pipeline file; `make check PIPELINE=<name>` tries it without running anything."
+    file: str
+    where: str
+    """`:<line>` where it is known, and the table and key concerned; may be empty."""
+    problem: str
+
+
+@dataclass(eq=False, kw_only=True)
+class MissingConnectionError(ConfigError):
+    code = "MISSING_CONNECTION"
+    sentence = "the connection {connection} is not usable: {problem}"
+    advice = "In Airflow: Admin > Connections. From a shell: the environment variable of that name."
+    connection: str
+    problem: str
+
+
+@dataclass(eq=False, kw_only=True)
+class UnsupportedTypeError(ConfigError):
+    code = "UNSUPPORTED_TYPE"
+    sentence = "column {column} of {table} has the type {type}, which is not supported yet"
+    advice = "Leave the column out at the connector (column.exclude.list), or wait for a release that knows the type."
+    table: str
+    column: str
+    type: str
+
+
+@dataclass(eq=False, kw_only=True)
+class NotSupportedYetError(ConfigError):
+    code = "NOT_SUPPORTED_YET"
+    sentence = "{feature} is not supported yet"
+    advice = "Take it out of the pipeline or of the run's parameters."
+    feature: str
+
+
+@dataclass(eq=False, kw_only=True)
+class LedgerVersionError(ConfigError):
+    code = "LEDGER_VERSION"
+    sentence = "the ledger of {table} has version {found}, this release reads {known}"
+    advice = "A newer release wrote this table: run that release or a newer one."
+    table: str
+    found: str
+    known: int
+
+
+@dataclass(eq=False, kw_only=True)
+class VersionMismatchError(ConfigError):
+    code = "VERSION_MISMATCH"
+    sentence = "the workers run {package} {worker}, the driver runs {driver}"
+    advice = "Install the same requirements.lock where the executors run."
+    package: str
+    worker: str
+    driver: str
+
+
+# --- 65: the data needs a decision -----------------------------------------------------------
+
+
+@dataclass(eq=False, kw_only=True)
+class DataError(LakehouseError):
+    exit_code = ExitCode.DATA
+
+
+@dataclass(eq=False, kw_only=True)
+class OffsetsLostError(DataError):
+    code = "OFFSETS_LOST"
+    sentence = "{table} stands at offset {next_offset} of {topic}/{partition}, but Kafka holds {earliest}..{latest}"
+    advice = "The records between were removed by retention or the topic was cut. Take a new snapshot of the table."
+    table: str
+    topic: str
+    partition: int
+    next_offset: int
+    earliest: int
+    latest: int
+
+
+@dataclass(eq=False, kw_only=True)
+class TopicMissingError(DataError):
+    code = "TOPIC_MISSING"
+    sentence = "the topic {topic} of {table} does not exist in Kafka"
+    advice = "Check `topics:` in the pipeline file, and that the connector captures the table and is running."
+    table: str
+    topic: str
+
+
+@dataclass(eq=False, kw_only=True)
+class TopicRecreatedError(DataError):
+    code = "TOPIC_RECREATED"
+    sentence = "the topic {topic} of {table} was deleted and made again (id {old_id}, now {new_id})"
+    advice = "Its offsets mean something else now. Rebuild the table from a new snapshot."
+    table: str
+    topic: str
+    old_id: str
+    new_id: str
+
+
+@dataclass(eq=False, kw_only=True)
+class IncompatibleSchemaError(DataError):
+    code = "INCOMPATIBLE_SCHEMA"
+    sentence = "column {column} of {table} was {was} and is now {now}"
+    advice = "The change cannot be applied without loss. Rebuild the table or undo the change at the source."
+    table: str
+    column: str
+    was: str
+    now: str
+
+
+@dataclass(eq=False, kw_only=True)
+class KeySchemaDriftError(DataError):
+    code = "KEY_SCHEMA_DRIFT"
+    sentence = "the key of {table} was ({was}) and is now ({now})"
+    advice = "Rows of both keys cannot live in one table. Rebuild the table from a new snapshot."
+    table: str
+    was: str
+    now: str
+
+
+@dataclass(eq=False, kw_only=True)
+class UnknownSchemaError(DataError):
+    code = "UNKNOWN_SCHEMA"
+    sentence = "the registry does not know the schema id(s) {ids} that records of {table} carry"
+    advice = "Check that the registry connection names the registry the connector writes to; nothing was written."
+    table: str
+    ids: str
+
+
+@dataclass(eq=False, kw_only=True)
+class UnsupportedEventError(DataError):
+    code = "UNSUPPORTED_EVENT"
+    sentence = "{table} has {count} record(s) of a kind that is not supported yet: {kind}, first at {coordinate}"
+    advice = "Bronze keeps every record; silver of this table waits for a release that applies them. Nothing is lost."
+    table: str
+    kind: str
+    count: int
+    coordinate: str
+
+
+@dataclass(eq=False, kw_only=True)
+class ForeignCommitError(DataError):
+    code = "FOREIGN_COMMIT"
+    sentence = "version {version} of {table} ({operation}) changed data and is not ours"
+    advice = "Somebody restored or edited the table by hand. Restore the version before it, or rebuild the table."
+    table: str
+    version: int
+    operation: str
+
+
+@dataclass(eq=False, kw_only=True)
+class LedgerLostError(DataError):
+    code = "LEDGER_LOST"
+    sentence = "{table} at {path} holds data but no commit states its progress"
+    advice = "Move the folder away and let the table be built again, or restore a version that has its ledger."
+    table: str
+    path: str

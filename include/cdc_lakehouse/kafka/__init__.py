@@ -1,0 +1,1 @@
+"""Offsets, topics and the cluster, as Kafka tells them now."""

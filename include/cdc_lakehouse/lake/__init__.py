@@ -1,0 +1,1 @@
+"""Names and paths, the ledger, the Delta transaction, run reports."""

@@ -1,0 +1,82 @@
+"""Structured log lines: one JSON object per line, constant event, facts as keys.
+
+A job writes them to standard output; the Airflow operator reads them back with
+`parse_line` and shows `event key=value` at the same level.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MARK = "cdc_lakehouse"
+_bound: ContextVar[Mapping[str, object]] = ContextVar("bound_facts", default={})
+_PLAIN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+@contextmanager
+def bound(**facts: object) -> Iterator[None]:
+    """Every line written inside carries these facts (pipeline, table, attempt, batch)."""
+    token = _bound.set({**_bound.get(), **facts})
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
+class JsonLines(logging.Formatter):
+    """`{"log": "cdc_lakehouse", "level", "logger", "event", <facts>}`, with the traceback if any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = {key: value for key, value in vars(record).items() if key not in _PLAIN_FIELDS}
+        line: dict[str, object] = {
+            "log": _MARK,
+            "level": record.levelname,
+            "logger": record.name.removeprefix("cdc_lakehouse."),
+            "event": record.getMessage(),
+            **_bound.get(),
+            **facts,
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def configure(stream: TextIO | None = None, *, level: int = logging.INFO) -> None:
+    """Send this package's lines to `stream` (standard output). A second call replaces the first."""
+    handler = logging.StreamHandler(stream if stream is not None else sys.stdout)
+    handler.setFormatter(JsonLines())
+    logger = logging.getLogger("cdc_lakehouse")
+    logger.handlers = [handler]
+    logger.setLevel(level)
+    logger.propagate = False
+
+
+def parse_line(text: str) -> tuple[int, str] | None:
+    """Level and `event key=value …` of one of our lines; None for anybody else's."""
+    if not text.startswith('{"log": "' + _MARK):
+        return None
+    try:
+        line: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return None
+    level = logging.getLevelNamesMapping().get(str(line.pop("level", "INFO")), logging.INFO)
+    event, traceback = line.pop("event", ""), line.pop("traceback", None)
+    line.pop("log")
+    line.pop("logger", None)
+    words = " ".join([str(event), *(f"{key}={_readable(value)}" for key, value in line.items())])
+    return level, words if traceback is None else f"{words}\n{traceback}"
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, str) and value and not any(c.isspace() for c in value):
+        return value
+    return json.dumps(value)

@@ -1,0 +1,1 @@
+"""Optimize, vacuum, clean: what keeps tables fast and small."""

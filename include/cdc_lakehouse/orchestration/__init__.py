@@ -1,0 +1,1 @@
+"""Airflow: DAG builders, the operator, the reading of results."""

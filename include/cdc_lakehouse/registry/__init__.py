@@ -1,0 +1,1 @@
+"""Writer schemas by id."""

@@ -1,0 +1,1 @@
+"""Bronze to silver: the fold per key and the one MERGE."""
