@@ -1,0 +1,8 @@
+"""Header names of a key change (`cdc-semantics` §5); bronze keeps all headers as they came."""
+
+from __future__ import annotations
+
+NEW_KEY = "__debezium.newkey"
+"""On the `d` and the tombstone of the old key: the key that the row has now."""
+OLD_KEY = "__debezium.oldkey"
+"""On the `c` of the new key: the key that the row had."""

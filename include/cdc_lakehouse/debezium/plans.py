@@ -1,0 +1,27 @@
+"""What a worker needs to decode the records of one table: plain, picklable, broadcast once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cdc_lakehouse.debezium.columns import TableColumns
+from cdc_lakehouse.debezium.unavailable import PLACEHOLDER
+
+MAX_RECORD_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class DecodePlans:
+    """Writer schemas stay JSON text here; each process compiles one when it first meets its id."""
+
+    table: str
+    columns: TableColumns
+    schemas: Mapping[int, str]
+    """Writer schema by id, those of keys and of values alike."""
+    keep_raw: bool = False
+    """Bytes of every record go to bronze (`raw: always`), not only those of undecodable ones."""
+    max_record_bytes: int = MAX_RECORD_BYTES
+    """Key and value together; a larger record is undecodable."""
+    placeholder: str = PLACEHOLDER
+    """The connector's `unavailable.value.placeholder` (`cdc-semantics` §3)."""

@@ -1,0 +1,86 @@
+"""The `source` block of an event: who sent it and where in the source's log it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+_INT64 = range(-(2**63), 2**63)
+_MICROS_PER = {"ts_us": 1, "ts_ms": 1000}
+
+SOURCE_TYPE = pa.struct(
+    [
+        ("connector", pa.string()),
+        ("version", pa.string()),
+        ("name", pa.string()),
+        ("snapshot", pa.string()),
+        ("ts", pa.timestamp("us", tz="UTC")),
+        ("db", pa.string()),
+        ("schema", pa.string()),
+        ("table", pa.string()),
+        ("sequence", pa.string()),
+        ("tx_id", pa.int64()),
+        ("lsn", pa.int64()),
+        ("file", pa.string()),
+        ("pos", pa.int64()),
+        ("row", pa.int64()),
+        ("gtid", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Names as in `SOURCE_TYPE`; what the connector did not send is None."""
+
+    connector: str | None = None
+    version: str | None = None
+    name: str | None = None
+    snapshot: str | None = None
+    ts: int | None = None
+    """Commit time in microseconds since 1970 UTC; for an incremental snapshot the time of reading."""
+    db: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    sequence: str | None = None
+    """PostgreSQL: JSON text of two log positions, kept as it came."""
+    tx_id: int | None = None
+    lsn: int | None = None
+    file: str | None = None
+    """MySQL: name of the binlog file; `pos` and `row` stand inside it."""
+    pos: int | None = None
+    row: int | None = None
+    gtid: str | None = None
+
+
+def source_of(block: Mapping[str, Any] | None) -> Source | None:
+    """From the raw decoded block; a field of another kind than expected counts as not sent."""
+    if block is None:
+        return None
+    texts = ("connector", "version", "name", "snapshot", "db", "schema", "table", "sequence", "file", "gtid")
+    numbers = ("lsn", "pos", "row")
+    return Source(
+        **{name: _text(block.get(name)) for name in texts},
+        **{name: _number(block.get(name)) for name in numbers},
+        tx_id=_number(block.get("txId")),
+        ts=_commit_time(block),
+    )
+
+
+def _commit_time(block: Mapping[str, Any]) -> int | None:
+    for name, factor in _MICROS_PER.items():
+        value = _number(block.get(name))
+        if value is not None and value * factor in _INT64:
+            return value * factor
+    return None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value in _INT64 else None
