@@ -3,28 +3,64 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timedelta
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
-from croniter import croniter
+from croniter import CroniterError, croniter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
-_DURATION = re.compile(r"^(\d+)([mhd])$")
+TOPIC_PATTERN = r"^[A-Za-z0-9._-]{1,249}$"
+DURATION_PATTERN = r"^([1-9][0-9]{0,4})([mhd])$"
+_DURATION = re.compile(DURATION_PATTERN)
 _DURATION_UNIT = {"m": "minutes", "h": "hours", "d": "days"}
+_SIDE_TABLES = ("__history", "__tombstones", "__quarantine")
+_OWN_TASKS = ("outcome", "optimize", "vacuum", "clean_checkpoints")
+_LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def _table_name(name: str) -> str:
+    if name.endswith(_SIDE_TABLES):
+        raise ValueError(f"{name!r} ends like one of the tables that stand beside a silver table")
+    return name
+
+
+def _pipeline_name(name: str) -> str:
+    if name.endswith("_maintenance"):
+        raise ValueError(f"{name!r} would take the DAG id that another pipeline's maintenance has")
+    return name
+
+
+def _group_name(name: str) -> str:
+    if name in _OWN_TASKS:
+        raise ValueError(f"{name!r} is the id of a task of every pipeline")
+    return name
+
+
+def _known_topic(name: str) -> str:
+    if name in (".", ".."):
+        raise ValueError(f"{name!r} is not a topic name")
+    return name
 
 
 def _known_cron(text: str) -> str:
-    if not croniter.is_valid(text):
+    if len(text.split()) != 5 or not croniter.is_valid(text):
         raise ValueError(f"{text!r} is not a cron expression of five fields, like '*/15 * * * *'")
+    try:
+        croniter(text, _LEAP_YEAR).get_next(datetime)
+    except CroniterError:
+        raise ValueError(f"{text!r} names a moment that never comes") from None
     return text
 
 
 def _known_timezone(text: str) -> str:
-    if text not in available_timezones():
-        raise ValueError(f"{text!r} is not a time zone, like 'UTC' or 'Europe/Vienna'")
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"{text!r} is not a time zone, like 'UTC' or 'Europe/Vienna'") from None
     return text
 
 
@@ -34,24 +70,34 @@ def _known_start(text: str) -> str:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is neither 'earliest', 'latest' nor a time like '2026-01-31T00:00:00Z'") from None
+        raise ValueError(
+            f"{text!r} is neither 'earliest', 'latest' nor a time like '2026-01-31T00:00:00Z'"
+        ) from None
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} needs a time zone, like '2026-01-31T00:00:00Z'")
     return text
 
 
 def _known_duration(text: str) -> str:
-    if not _DURATION.match(text):
+    if not _DURATION.fullmatch(text):
         raise ValueError(f"{text!r} is not a duration like '90m', '12h' or '7d'")
     return text
 
 
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
-TopicName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
-Cron = Annotated[str, AfterValidator(_known_cron)]
-TimeZone = Annotated[str, AfterValidator(_known_timezone)]
-Start = Annotated[str, AfterValidator(_known_start)]
-Duration = Annotated[str, AfterValidator(_known_duration)]
+TableName = Annotated[Name, AfterValidator(_table_name)]
+PipelineName = Annotated[Name, AfterValidator(_pipeline_name)]
+GroupName = Annotated[Name, AfterValidator(_group_name)]
+TopicName = Annotated[str, StringConstraints(pattern=TOPIC_PATTERN), AfterValidator(_known_topic)]
+Text = Annotated[str, StringConstraints(min_length=1)]
+Cron = Annotated[str, AfterValidator(_known_cron), Field(json_schema_extra={"examples": ["*/15 * * * *"]})]
+TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(json_schema_extra={"examples": ["UTC"]})]
+Start = Annotated[
+    str, AfterValidator(_known_start), Field(json_schema_extra={"examples": ["earliest", "latest"]})
+]
+Duration = Annotated[
+    str, AfterValidator(_known_duration), Field(json_schema_extra={"pattern": DURATION_PATTERN})
+]
 
 
 def duration(text: str) -> timedelta:
@@ -72,10 +118,10 @@ class Raw(StrEnum):
 class Connections(_Section):
     """Ids of the Airflow connections that the pipeline uses."""
 
-    kafka: str = "lakehouse_kafka"
-    registry: str = "lakehouse_registry"
-    storage: str = "lakehouse_storage"
-    spark: str = "spark_default"
+    kafka: Text = "lakehouse_kafka"
+    registry: Text = "lakehouse_registry"
+    storage: Text = "lakehouse_storage"
+    spark: Text = "spark_default"
 
 
 class Retry(_Section):
@@ -88,6 +134,8 @@ class Retry(_Section):
 
 
 class Maintenance(_Section):
+    """When old files go, and which."""
+
     schedule: Cron = "0 3 * * *"
     vacuum_retention: Duration = "7d"
     """How long files that no version needs are kept for readers and for time travel."""
@@ -109,22 +157,31 @@ class TableOptions(_Section):
 
 
 class Table(TableOptions):
-    name: Name
+    """One source table and the topics that carry its changes."""
+
+    name: TableName
+    """Its folder in bronze and in silver, and its name in Airflow."""
     topics: Annotated[tuple[TopicName, ...], Field(min_length=1)]
     """The Kafka topic(s) that carry this table's changes."""
-    group: Name = "main"
+    group: GroupName = "main"
     """Tables of one group share a Spark application and a column of tasks in Airflow."""
 
 
 class Pipeline(_Section):
+    """One source, its tables, its schedule."""
+
     version: Literal[1]
-    name: Name
+    """Of this file's form."""
+    name: PipelineName
     """Also the file's name and the folder of its tables."""
-    owner: str
+    owner: Text
     """Who is called when a task stays red."""
     schedule: Cron
+    """When the drain starts, as a cron expression of five fields."""
     timezone: TimeZone = "UTC"
+    """Of the schedule."""
     start_date: date
+    """First day of the schedule."""
     start: Start = "earliest"
     """Where a table that has no rows yet begins: `earliest`, `latest` or a time with its zone."""
     connections: Connections = Connections()
@@ -149,10 +206,10 @@ class Pipeline(_Section):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Pipeline:
-        names = [table.name for table in self.tables]
-        topics = [topic for table in self.tables for topic in table.topics]
-        for what, values in (("table", names), ("topic", topics)):
-            twice = sorted({value for value in values if values.count(value) > 1})
+        names = Counter(table.name for table in self.tables)
+        topics = Counter(topic for table in self.tables for topic in table.topics)
+        for what, counted in (("table", names), ("topic", topics)):
+            twice = [value for value, times in counted.items() if times > 1]
             if twice:
                 raise ValueError(f"the {what} {twice[0]!r} is listed twice")
         return self

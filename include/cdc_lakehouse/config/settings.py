@@ -1,0 +1,197 @@
+"""What the environment says: where pipelines lie, how Kafka, registry and lake are reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cdc_lakehouse.contract import (
+    ENV_CONNECTION_KAFKA,
+    ENV_CONNECTION_REGISTRY,
+    ENV_CONNECTION_STORAGE,
+    ENV_PIPELINES,
+)
+from cdc_lakehouse.errors import MissingConnectionError, NotSupportedYetError
+
+_BESIDE_THE_PACKAGE = Path(__file__).resolve().parents[2] / "pipelines"
+
+
+class Role(StrEnum):
+    """What a connection is for."""
+
+    KAFKA = "kafka"
+    REGISTRY = "registry"
+    STORAGE = "storage"
+
+
+_VARIABLE = {
+    Role.KAFKA: ENV_CONNECTION_KAFKA,
+    Role.REGISTRY: ENV_CONNECTION_REGISTRY,
+    Role.STORAGE: ENV_CONNECTION_STORAGE,
+}
+_EXTRA_KEYS = {
+    Role.KAFKA: ("security_protocol", "sasl_mechanism", "ca_pem"),
+    Role.REGISTRY: ("ca_pem",),
+    Role.STORAGE: ("root", "endpoint", "region"),
+}
+_KEYS = ("host", "port", "login", "password", "extra")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One way to a service. Its `repr` holds no secret, so it may appear in a traceback."""
+
+    role: Role
+    host: str | None = None
+    port: int | None = None
+    login: str | None = None
+    password: str | None = field(default=None, repr=False)
+    extra: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def problem(self, sentence: str) -> MissingConnectionError:
+        """The error for this connection; it names the variable that a person can look at."""
+        return MissingConnectionError(connection=_VARIABLE[self.role], problem=sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class JobConnections:
+    """Everything a job may have to reach."""
+
+    kafka: Connection
+    registry: Connection
+    storage: Connection
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySettings:
+    """Where the schema registry is and who asks."""
+
+    url: str
+    login: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca_pem: str | None = None
+
+
+def pipelines_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where `<pipeline>.yaml` lies: `CDC_LAKEHOUSE_PIPELINES`, else beside the package."""
+    named = (os.environ if environ is None else environ).get(ENV_PIPELINES)
+    return Path(named) if named else _BESIDE_THE_PACKAGE
+
+
+def connections_from_environment(environ: Mapping[str, str] | None = None) -> JobConnections:
+    """All three connections; `MissingConnectionError` for the first that is missing or malformed."""
+    return JobConnections(
+        kafka=connection_from_environment(Role.KAFKA, environ),
+        registry=connection_from_environment(Role.REGISTRY, environ),
+        storage=connection_from_environment(Role.STORAGE, environ),
+    )
+
+
+def connection_from_environment(role: Role, environ: Mapping[str, str] | None = None) -> Connection:
+    """One connection, for jobs that need no other."""
+    variable = _VARIABLE[role]
+    text = (os.environ if environ is None else environ).get(variable)
+    nobody = Connection(role)
+    if not text:
+        raise nobody.problem("the environment variable is not set")
+    try:
+        document: object = json.loads(text)
+    except ValueError as error:
+        # Not `from error`: a JSONDecodeError carries the whole text, password included.
+        position = getattr(error, "pos", 0)
+        raise nobody.problem(f"it is not JSON (character {position})") from None
+    if not isinstance(document, dict):
+        raise nobody.problem('it must be a JSON object like {"host": "…"}')
+    _refuse_unknown(nobody, document, _KEYS)
+    return Connection(
+        role=role,
+        host=_text(nobody, document, "host"),
+        port=_port(nobody, document.get("port")),
+        login=_text(nobody, document, "login"),
+        password=_text(nobody, document, "password"),
+        extra=_extra(nobody, document.get("extra")),
+    )
+
+
+def storage_root(connection: Connection) -> str:
+    """The lake's root as `file:///…` without a slash at the end."""
+    root = connection.extra.get("root", "")
+    if not root:
+        raise connection.problem("its extra has no `root`, like file:///var/lib/lake")
+    parts = urlsplit(root)
+    if parts.scheme and parts.scheme != "file":
+        raise NotSupportedYetError(
+            feature=f"a lake on {parts.scheme}: (an object store needs a LogStore that commits by"
+            " conditional put; without it two writers could lose each other's commits)"
+        )
+    path = parts.path.rstrip("/")
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not path.startswith("/"):
+        raise connection.problem(f"its root {root!r} must be absolute, like file:///var/lib/lake")
+    if not re.fullmatch(r"[\w./+@~-]+", root.removeprefix("file:")) or ".." in path.split("/"):
+        raise connection.problem(f"its root {root!r} may hold letters, digits and ._-+@~/ only, and no '..'")
+    return f"file://{path}"
+
+
+def registry_settings(connection: Connection) -> RegistrySettings:
+    """URL and login of the registry."""
+    parts = urlsplit(connection.host or "")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise connection.problem("its host must be a URL like http://registry.example:8080/apis/ccompat/v7")
+    if parts.username is not None or parts.password is not None:
+        raise connection.problem("its URL holds a login; put it into login and password")
+    if parts.port is not None and connection.port not in (None, parts.port):
+        raise connection.problem(f"its URL says port {parts.port}, its port says {connection.port}")
+    if parts.port is None and connection.port is not None:
+        parts = parts._replace(netloc=f"{parts.netloc}:{connection.port}")
+    return RegistrySettings(
+        url=parts.geturl().rstrip("/"),
+        login=connection.login,
+        password=connection.password,
+        ca_pem=connection.extra.get("ca_pem"),
+    )
+
+
+def _refuse_unknown(connection: Connection, found: Mapping[str, object], known: tuple[str, ...]) -> None:
+    """A misspelt security_protocol that is ignored would send a password in the clear."""
+    for key in found:
+        if key not in known:
+            close = get_close_matches(key, known, n=1)
+            hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
+            raise connection.problem(f"unknown key `{key}`; {hint}")
+
+
+def _text(connection: Connection, document: Mapping[str, Any], key: str) -> str | None:
+    value = document.get(key)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise connection.problem(f"its {key} must be text")
+    return value
+
+
+def _port(connection: Connection, value: object) -> int | None:
+    if value is None or value == "":
+        return None
+    text = str(value)
+    if isinstance(value, bool) or not text.isdecimal() or not 0 < int(text) < 65536:
+        raise connection.problem(f"its port {text!r} is not a port")
+    return int(text)
+
+
+def _extra(connection: Connection, value: object) -> Mapping[str, str]:
+    if value is None or value == "":
+        return {}
+    if not isinstance(value, dict):
+        raise connection.problem("its extra must be a JSON object")
+    known = _EXTRA_KEYS[connection.role]
+    _refuse_unknown(connection, value, known)
+    found = {key: _text(connection, value, key) for key in known}
+    return {key: text for key, text in found.items() if text is not None}
