@@ -80,10 +80,6 @@ def _with_port(connection: Connection, host: str) -> str:
 
 def _access(connection: Connection) -> _Access:
     ca_pem = connection.extra.get("ca_pem")
-    if ca_pem is not None and "-----BEGIN CERTIFICATE-----" not in ca_pem:
-        raise connection.problem(
-            "its ca_pem must be the certificate's text, from -----BEGIN CERTIFICATE----- on"
-        )
     protocol = _protocol(connection, ca_pem)
     return _Access(
         bootstrap=bootstrap_servers(connection),

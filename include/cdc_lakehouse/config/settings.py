@@ -194,4 +194,9 @@ def _extra(connection: Connection, value: object) -> Mapping[str, str]:
     known = _EXTRA_KEYS[connection.role]
     _refuse_unknown(connection, value, known)
     found = {key: _text(connection, value, key) for key in known}
-    return {key: text for key, text in found.items() if text is not None}
+    extra = {key: text for key, text in found.items() if text is not None}
+    if "-----BEGIN CERTIFICATE-----" not in extra.get("ca_pem", "-----BEGIN CERTIFICATE-----"):
+        raise connection.problem(
+            "its ca_pem must be the certificate's text, from -----BEGIN CERTIFICATE----- on"
+        )
+    return extra

@@ -1,0 +1,1 @@
+"""`make check`: try a pipeline file and every connection, and write nothing."""

@@ -1,0 +1,57 @@
+"""All checks of one pipeline, in the order in which a person would look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from cdc_lakehouse.config.kafka_settings import librdkafka_settings
+from cdc_lakehouse.config.loader import find_pipeline
+from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.config.settings import Role, connection_from_environment, storage_root
+from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.preflight.findings import Finding
+from cdc_lakehouse.preflight.lake import lake_finding
+from cdc_lakehouse.preflight.schemas import Registry, schema_findings
+from cdc_lakehouse.preflight.topics import read_kafka, topic_findings
+
+
+def check_pipeline(
+    name: str, *, folder: Path | None = None, environ: Mapping[str, str] | None = None
+) -> Iterator[Finding]:
+    """The file, then Kafka, the registry and the lake, each whatever the others said."""
+    try:
+        pipeline = find_pipeline(name, folder)
+    except LakehouseError as error:
+        yield Finding.from_error(f"pipeline {name}", error)
+        return
+    tables, groups = len(pipeline.tables), ", ".join(pipeline.groups)
+    yield Finding.fine(f"pipeline {name}", f"tables {tables}, groups {groups}, schedule {pipeline.schedule}")
+    yield from _guarded("kafka", _kafka(pipeline, environ))
+    yield from _guarded("registry", _registry(pipeline, environ))
+    yield from _guarded("lake", _lake(environ))
+
+
+def _guarded(subject: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    try:
+        yield from findings
+    except LakehouseError as error:
+        yield Finding.from_error(subject, error)
+
+
+def _kafka(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator[Finding]:
+    settings = librdkafka_settings(connection_from_environment(Role.KAFKA, environ))
+    topics = [topic for table in pipeline.tables for topic in table.topics]
+    facts, keeping = read_kafka(settings, topics)
+    yield Finding.fine("kafka", f"cluster {facts.cluster_id} at {settings['bootstrap.servers']}")
+    yield from topic_findings(pipeline, facts, keeping)
+
+
+def _registry(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator[Finding]:
+    registry = Registry(connection_from_environment(Role.REGISTRY, environ))
+    yield Finding.fine("registry", f"subjects {registry.greet()}")
+    yield from schema_findings(pipeline, registry)
+
+
+def _lake(environ: Mapping[str, str] | None) -> Iterator[Finding]:
+    yield lake_finding(storage_root(connection_from_environment(Role.STORAGE, environ)))
