@@ -1,0 +1,67 @@
+"""Airflow connections for a job: resolved when it starts, handed over through its environment only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from airflow.sdk import BaseHook, Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from cdc_lakehouse.config.models import Connections
+from cdc_lakehouse.contract import (
+    ENV_CONNECTION_KAFKA,
+    ENV_CONNECTION_REGISTRY,
+    ENV_CONNECTION_STORAGE,
+    ENV_RESULT,
+    Job,
+)
+from cdc_lakehouse.errors import MissingConnectionError, NotSupportedYetError
+
+_NOT_INHERITED = ("AIRFLOW_", "_AIRFLOW_", "CDC_LAKEHOUSE_CONN_")
+"""The worker's own configuration holds the Fernet key and other connections; no job needs them."""
+
+
+def connection_ids(job: Job, connections: Connections) -> dict[str, str]:
+    """Environment variable -> connection id. Only the ingest talks to Kafka and to the registry."""
+    storage = {ENV_CONNECTION_STORAGE: connections.storage}
+    if job is not Job.BRONZE_INGEST:
+        return storage
+    return {**storage, ENV_CONNECTION_KAFKA: connections.kafka, ENV_CONNECTION_REGISTRY: connections.registry}
+
+
+def child_environment(
+    inherited: Mapping[str, str], *, ids: Mapping[str, str], result_file: str
+) -> dict[str, str]:
+    """What spark-submit gets: the worker's environment without Airflow's secrets, plus this job's."""
+    kept = {name: value for name, value in inherited.items() if not name.startswith(_NOT_INHERITED)}
+    resolved = {variable: _as_json(_connection(conn_id)) for variable, conn_id in ids.items()}
+    return {**kept, **resolved, ENV_RESULT: result_file}
+
+
+def check_spark_connection(conn_id: str) -> None:
+    """The provider takes `yarn` for an unknown connection, and cluster mode hides the exit code."""
+    connection = _connection(conn_id)
+    if connection.extra_dejson.get("deploy-mode", "client") != "client":
+        raise NotSupportedYetError(feature=f"a deploy mode other than `client` (connection {conn_id})")
+    if not connection.host:
+        raise MissingConnectionError(connection=conn_id, problem="it has no host; a master is like local[2]")
+
+
+def _connection(conn_id: str) -> Connection:
+    try:
+        return BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException as error:
+        raise MissingConnectionError(connection=conn_id, problem="Airflow does not know it") from error
+
+
+def _as_json(connection: Connection) -> str:
+    return json.dumps(
+        {
+            "host": connection.host,
+            "port": connection.port,
+            "login": connection.login,
+            "password": connection.password,
+            "extra": connection.extra_dejson,
+        }
+    )

@@ -1,0 +1,145 @@
+"""The operator: one job of the package as one Spark application in client mode.
+
+Connections travel in the child's environment, made after the command: nothing that Airflow renders,
+stores or logs ever holds a secret. A second execution of the same task instance is always safe:
+what a job may commit is decided by the tables' own ledgers (`architecture` §5), not here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from cdc_lakehouse.config.models import Connections
+from cdc_lakehouse.contract import AirflowContext, Job, JobRequest
+from cdc_lakehouse.errors import LakehouseError, MissingConnectionError, NotSupportedYetError
+from cdc_lakehouse.orchestration.advances import as_json, joined
+from cdc_lakehouse.orchestration.connections import (
+    check_spark_connection,
+    child_environment,
+    connection_ids,
+)
+from cdc_lakehouse.orchestration.log_relay import LogRelay
+from cdc_lakehouse.orchestration.process import ChildProcess
+from cdc_lakehouse.orchestration.results import Decision, Verdict, judge
+
+SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
+RESULT_KEY = "return_value"
+"""Airflow's own name for what a task returns; failed tasks push it too, for `outcome`."""
+_ADVANCED_KEY = "advanced"
+
+
+class SparkJobOperator(SparkSubmitOperator):
+    """Runs `spark_jobs/<job>.py` for some tables of a pipeline and acts on its exit code."""
+
+    template_fields: Sequence[str] = ("application", "pipeline", "tables")
+
+    def __init__(
+        self, *, job: Job, pipeline: str, tables: Sequence[str], connections: Connections, **kwargs: Any
+    ) -> None:
+        super().__init__(
+            application=str(SPARK_JOBS / f"{job}.py"),
+            conn_id=connections.spark,
+            name=f"cdc_{pipeline}.{job}",
+            durable=False,
+            **kwargs,
+        )
+        self.job = job
+        self.pipeline = pipeline
+        self.tables = list(tables)
+        self.connection_ids = connection_ids(job, connections)
+        self._child: ChildProcess | None = None
+
+    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
+        """Raises `AirflowFailException` where another try cannot help, `AirflowException` where it can."""
+        try:
+            refuse_unsupported_run(context)
+            check_spark_connection(self._conn_id)
+            verdict = self._run(context)
+        except LakehouseError as error:
+            raise AirflowFailException(f"{error.code}: {error}\n{error.advice}") from None
+        return self._conclude(verdict, context)
+
+    def on_kill(self) -> None:
+        """Also called by the signal handler while `execute` waits, which then ends by itself."""
+        if self._child is not None:
+            self._child.kill()
+
+    def _run(self, context: Context) -> Verdict:
+        self.application_args = self._request(context).to_arguments()
+        command = self._get_hook()._build_spark_submit_command(self.application)
+        with TemporaryDirectory(prefix="cdc_lakehouse_") as folder:
+            result_file = Path(folder) / "result.json"
+            environment = child_environment(os.environ, ids=self.connection_ids, result_file=str(result_file))
+            exit_code = self._exit_code_of(command, environment)
+            text = result_file.read_text(encoding="utf-8") if result_file.exists() else None
+        return judge(self.job, pipeline=self.pipeline, tables=self.tables, exit_code=exit_code, text=text)
+
+    def _request(self, context: Context) -> JobRequest:
+        ti = context["ti"]
+        return JobRequest(
+            job=self.job,
+            pipeline=self.pipeline,
+            tables=tuple(self.tables),
+            airflow=AirflowContext(
+                dag_id=ti.dag_id, run_id=ti.run_id, task_id=ti.task_id, try_number=ti.try_number
+            ),
+        )
+
+    def _exit_code_of(self, command: Sequence[str], environment: dict[str, str]) -> int:
+        relay = LogRelay()
+        try:
+            child = ChildProcess(command, environment=environment)
+        except FileNotFoundError:
+            problem = f"the worker finds no {command[0]} on its PATH"
+            raise MissingConnectionError(connection=self._conn_id, problem=problem) from None
+        with child:
+            self._child = child
+            for line in child.lines():
+                found = relay.read(line)
+                if found is not None:
+                    self.log.log(found[0], "%s", found[1])
+            return child.wait()
+
+    def _conclude(self, verdict: Verdict, context: Context) -> dict[str, Any]:
+        summary: dict[str, Any] = {
+            **verdict.summary,
+            "advanced": self._advanced_by_all_tries(verdict, context),
+        }
+        if verdict.decision is not Decision.SUCCEED:
+            context["ti"].xcom_push(key=RESULT_KEY, value=summary)
+        self.log.info("tables: %s", verdict.log_line)
+        if verdict.decision is Decision.FAIL:
+            raise AirflowFailException(verdict.message)
+        if verdict.decision is Decision.RETRY:
+            raise AirflowException(verdict.message)
+        return summary
+
+    def _advanced_by_all_tries(self, verdict: Verdict, context: Context) -> dict[str, Any]:
+        """A try that moved one table and failed for another is followed by one that finds the first idle.
+
+        Airflow deletes the XCom of the earlier try but keeps the task's state store.
+        """
+        store = context["task_state_store"]
+        earlier: Any = store.get(_ADVANCED_KEY) or {}
+        advanced = as_json(joined(earlier, verdict.summary["advanced"]))
+        if advanced != earlier:
+            store.set(_ADVANCED_KEY, advanced)
+        return advanced
+
+
+def refuse_unsupported_run(context: Context) -> None:
+    """A run that asks for an interval or a parameter must not drain to now and look obedient."""
+    dag_run = context["dag_run"]
+    if dag_run.run_type == "backfill":
+        raise NotSupportedYetError(feature="a backfill of an interval")
+    if dag_run.conf:
+        names = ", ".join(sorted(dag_run.conf))
+        raise NotSupportedYetError(feature=f"a run with parameters ({names})")

@@ -1,0 +1,148 @@
+"""The Airflow DAGs of one pipeline, built from its YAML file.
+
+    cdc_<pipeline>              <group>.bronze_ingest >> <group>.silver_merge >> outcome
+                                                         <group>.silver_merge >> <group>.announce
+    cdc_<pipeline>_maintenance  optimize >> vacuum >> outcome,  clean_checkpoints >> outcome
+
+Jobs run in the pool `cdc_<pipeline>`; `announce` and `outcome` only talk to Airflow and need no slot
+of it. `NONE_SKIPPED` means: whatever became of the task above, unless nobody wanted it to run.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, CronDataIntervalTimetable, TaskGroup, TriggerRule
+
+from cdc_lakehouse.config.loader import find_pipeline
+from cdc_lakehouse.config.models import Pipeline, Table, duration
+from cdc_lakehouse.contract import Job
+from cdc_lakehouse.errors import InvalidPipelineError
+from cdc_lakehouse.orchestration import runbook
+from cdc_lakehouse.orchestration.advances import LAYER
+from cdc_lakehouse.orchestration.assets import assets
+from cdc_lakehouse.orchestration.operator import SparkJobOperator
+from cdc_lakehouse.orchestration.outcome import AnnounceOperator, OutcomeOperator
+
+OUTCOME = "outcome"
+_LIGHT_TASK: dict[str, Any] = {
+    "pool": "default_pool",
+    "execution_timeout": timedelta(minutes=5),
+    "trigger_rule": TriggerRule.ALL_DONE,
+}
+
+
+def build_pipeline_dags(name: str, folder: Path | None = None) -> tuple[DAG, DAG]:
+    """The pipeline's DAG and its maintenance DAG. Airflow shows the sentence of an unusable file."""
+    try:
+        pipeline = find_pipeline(name, folder)
+        _check_groups(pipeline, file=f"{name}.yaml")
+    except InvalidPipelineError as error:
+        error.add_note(error.advice)
+        raise error.with_traceback(None) from None
+    return pipeline_dag(pipeline), maintenance_dag(pipeline)
+
+
+def pool_name(pipeline: Pipeline) -> str:
+    """The pool must exist; its slots are the number of Spark applications at a time."""
+    return f"cdc_{pipeline.name}"
+
+
+def pipeline_dag(pipeline: Pipeline) -> DAG:
+    """`cdc_<pipeline>`: one column of tasks per group."""
+    with _dag(pipeline, suffix="", cron=pipeline.schedule, text=runbook.dag_text(pipeline)) as dag:
+        watched = [
+            task
+            for group, tables in pipeline.groups.items()
+            for task in _group_column(pipeline, group, tables)
+        ]
+        _outcome(pipeline, watched)
+    return dag
+
+
+def maintenance_dag(pipeline: Pipeline) -> DAG:
+    """`cdc_<pipeline>_maintenance`: each job for all tables, cleared alone."""
+    cron, text = pipeline.maintenance.schedule, runbook.maintenance_text(pipeline)
+    with _dag(pipeline, suffix="_maintenance", cron=cron, text=text) as dag:
+        inlets = assets(pipeline.name, layers=["bronze", "silver"], tables=pipeline.tables)
+        optimize = _job(pipeline, Job.OPTIMIZE, pipeline.tables, inlets=inlets)
+        vacuum = _job(pipeline, Job.VACUUM, pipeline.tables, trigger_rule=TriggerRule.NONE_SKIPPED)
+        clean_checkpoints = _job(pipeline, Job.CLEAN_CHECKPOINTS, pipeline.tables)
+        optimize >> vacuum
+        _outcome(pipeline, [optimize, vacuum, clean_checkpoints])
+    return dag
+
+
+def _dag(pipeline: Pipeline, *, suffix: str, cron: str, text: str) -> DAG:
+    retry = pipeline.retry
+    return DAG(
+        dag_id=f"cdc_{pipeline.name}{suffix}",
+        schedule=CronDataIntervalTimetable(cron, timezone=pipeline.timezone),
+        start_date=pipeline.start_moment,
+        catchup=False,
+        max_active_runs=1,
+        doc_md=text,
+        tags={"cdc", pipeline.name},
+        default_args={
+            "owner": pipeline.owner,
+            "pool": pool_name(pipeline),
+            "retries": retry.attempts,
+            "retry_delay": timedelta(seconds=retry.delay_seconds),
+            "retry_exponential_backoff": 2,
+            "max_retry_delay": timedelta(seconds=retry.max_delay_seconds),
+            "execution_timeout": duration(pipeline.execution_timeout),
+        },
+    )
+
+
+def _group_column(pipeline: Pipeline, group: str, tables: tuple[Table, ...]) -> list[SparkJobOperator]:
+    with TaskGroup(group_id=group):
+        ingest = _job(pipeline, Job.BRONZE_INGEST, tables)
+        merge = _job(
+            pipeline,
+            Job.SILVER_MERGE,
+            tables,
+            trigger_rule=TriggerRule.NONE_SKIPPED,
+            inlets=assets(pipeline.name, layers=["bronze"], tables=tables),
+        )
+        announce = AnnounceOperator(
+            task_id="announce",
+            pipeline=pipeline.name,
+            alias=f"{pipeline.name}.{group}",
+            layers={LAYER[task.job]: task.task_id for task in (ingest, merge)},
+            doc_md=runbook.announce_text(),
+            **_LIGHT_TASK,
+        )
+        ingest >> merge >> announce
+    return [ingest, merge]
+
+
+def _job(pipeline: Pipeline, job: Job, tables: tuple[Table, ...], **options: Any) -> SparkJobOperator:
+    names = tuple(table.name for table in tables)
+    return SparkJobOperator(
+        task_id=job.value,
+        job=job,
+        pipeline=pipeline.name,
+        tables=names,
+        connections=pipeline.connections,
+        doc_md=runbook.job_text(job, tables=names),
+        **options,
+    )
+
+
+def _outcome(pipeline: Pipeline, watched: list[SparkJobOperator]) -> None:
+    watched >> OutcomeOperator(
+        task_id=OUTCOME,
+        watched=[task.task_id for task in watched],
+        table_count=len(pipeline.tables),
+        doc_md=runbook.outcome_text(),
+        **_LIGHT_TASK,
+    )
+
+
+def _check_groups(pipeline: Pipeline, *, file: str) -> None:
+    if OUTCOME in pipeline.groups:
+        problem = f"a group cannot be called `{OUTCOME}`: a task has that name"
+        raise InvalidPipelineError(file=file, where="", problem=problem)

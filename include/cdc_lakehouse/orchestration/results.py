@@ -1,0 +1,172 @@
+"""What the end of a Spark application means: exit code and result file in, a verdict out."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypedDict, assert_never
+
+from cdc_lakehouse.contract import ExitCode, Job, JobResult, TableError, TableResult, TableStatus
+from cdc_lakehouse.orchestration.advances import Advance, advances_of
+
+
+class Decision(Enum):
+    """What Airflow does with the task (`architecture` §7)."""
+
+    SUCCEED = "succeed"
+    RETRY = "retry"
+    FAIL = "fail now"
+
+
+class Summary(TypedDict):
+    """A task's XCom: small, plain JSON, without payload."""
+
+    job: str
+    pipeline: str
+    attempt: str | None
+    headline: str
+    tables: dict[str, str]
+    """Table -> its status, or the code of its error."""
+    failed: dict[str, str]
+    """Table -> the code of its error."""
+    counts: dict[str, int]
+    """Over all tables."""
+    advanced: dict[str, Advance]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to do, what to tell the person on call, what to hand to the tasks below."""
+
+    decision: Decision
+    message: str
+    """The first line is the headline, then one line per table that failed."""
+    log_line: str
+    """What happened to every table: `orders advanced appended=12; idle: customers`."""
+    summary: Summary
+
+
+def decision_for(exit_code: int) -> Decision:
+    """Signals and codes that are not ours mean that the application was cut off: try again."""
+    try:
+        known = ExitCode(exit_code)
+    except ValueError:
+        return Decision.RETRY
+    match known:
+        case ExitCode.DONE:
+            return Decision.SUCCEED
+        case ExitCode.DATA | ExitCode.CONFIG:
+            return Decision.FAIL
+        case ExitCode.RETRY | ExitCode.BUG:
+            return Decision.RETRY
+    assert_never(known)
+
+
+def judge(job: Job, *, pipeline: str, tables: Sequence[str], exit_code: int, text: str | None) -> Verdict:
+    """`text` is the result file's, if there is one. Never SUCCEED without a result for every table."""
+    result, problem = _parsed(text)
+    if result is None:
+        headline = f"{job} {_described(exit_code)} and {problem}"
+        return _without_result(job, pipeline=pipeline, headline=headline, exit_code=exit_code)
+    silent = sorted(set(tables) - {table.table for table in result.tables})
+    headline, decision = result.headline(), decision_for(exit_code)
+    if exit_code == ExitCode.DONE and result.exit_code is not ExitCode.DONE:
+        decision = decision_for(result.exit_code)
+    elif exit_code == ExitCode.DONE and silent:
+        headline, decision = f"{job} said nothing about {', '.join(silent)}", Decision.RETRY
+    elif result.exit_code is ExitCode.DONE and exit_code != ExitCode.DONE:
+        headline = f"{headline}, but then {job} {_described(exit_code)}"
+    lines = [headline, *_error_lines(result)]
+    return Verdict(
+        decision,
+        message="\n".join(lines),
+        log_line=_log_line(result),
+        summary=_summary(result, headline=headline),
+    )
+
+
+def _parsed(text: str | None) -> tuple[JobResult | None, str]:
+    if not text:
+        return None, "left no result"
+    try:
+        return JobResult.from_json(text), ""
+    except (ValueError, KeyError, TypeError) as error:
+        return None, f"its result cannot be read ({type(error).__name__}: {error})"
+
+
+def _without_result(job: Job, *, pipeline: str, headline: str, exit_code: int) -> Verdict:
+    decision = Decision.RETRY if exit_code == ExitCode.DONE else decision_for(exit_code)
+    advice = (
+        "Every commit is whole or absent: the next try continues where the tables stand. The log says why."
+    )
+    summary = Summary(
+        job=job,
+        pipeline=pipeline,
+        attempt=None,
+        headline=headline,
+        tables={},
+        failed={},
+        counts={},
+        advanced={},
+    )
+    return Verdict(decision, message=f"{headline}\n{advice}", log_line=headline, summary=summary)
+
+
+def _summary(result: JobResult, *, headline: str) -> Summary:
+    failed = {table.table: table.error.code for table in result.tables if table.error is not None}
+    return Summary(
+        job=result.job,
+        pipeline=result.pipeline,
+        attempt=result.attempt,
+        headline=headline,
+        tables={table.table: failed.get(table.table, table.status) for table in result.tables},
+        failed=failed,
+        counts=_added_counts(result),
+        advanced=advances_of(result),
+    )
+
+
+def _added_counts(result: JobResult) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for table in result.tables:
+        for name, count in table.counts.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def _error_lines(result: JobResult) -> list[str]:
+    own = [_error_line(result.job, result.error)] if result.error is not None else []
+    return [*own, *(_error_line(t.table, t.error) for t in result.tables if t.error is not None)]
+
+
+def _error_line(who: str, error: TableError) -> str:
+    sentence = error.sentence if error.sentence.endswith((".", "!", "?")) else f"{error.sentence}."
+    return f"{who}: {sentence} {error.advice}".rstrip()
+
+
+def _log_line(result: JobResult) -> str:
+    idle = [table.table for table in result.tables if table.status is TableStatus.IDLE]
+    words = [_table_words(table) for table in result.tables if table.status is not TableStatus.IDLE]
+    return "; ".join([*words, f"idle: {', '.join(idle)}"] if idle else words)
+
+
+def _table_words(table: TableResult) -> str:
+    if table.error is not None:
+        return f"{table.table} {table.error.code}"
+    return " ".join([table.table, table.status, *_nonzero(table.counts)])
+
+
+def _nonzero(counts: Mapping[str, int]) -> list[str]:
+    return [f"{name}={count}" for name, count in counts.items() if count]
+
+
+def _described(exit_code: int) -> str:
+    """`was killed by SIGKILL`, for both ways in which a shell and Python say so."""
+    number = -exit_code if exit_code < 0 else exit_code - 128
+    if number in set(signal.Signals):
+        return f"was killed by {signal.Signals(number).name}"
+    if exit_code == ExitCode.DONE:
+        return "ended without an error"
+    return f"ended with exit code {exit_code}"

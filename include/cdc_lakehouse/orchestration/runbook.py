@@ -1,0 +1,141 @@
+"""The text that Airflow shows beside DAGs and tasks: what it does, what red means, what to press."""
+
+from __future__ import annotations
+
+from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.contract import ExitCode, Job
+from cdc_lakehouse.errors import LakehouseError
+
+_WHAT_A_JOB_DOES = {
+    Job.BRONZE_INGEST: (
+        "Reads everything that Kafka holds now for these tables and appends it to their bronze tables. "
+        "Rows and progress are one commit; a table that has nothing new costs nothing."
+    ),
+    Job.SILVER_MERGE: (
+        "Merges the bronze rows that silver has not applied yet. It runs although the ingest failed for "
+        "some table, so that healthy tables go on."
+    ),
+    Job.OPTIMIZE: "Packs small files. It gives way to a merge of the same table: skipped, and green.",
+    Job.VACUUM: "Deletes files that no version within the retention needs any more.",
+    Job.CLEAN_CHECKPOINTS: "Deletes scratch checkpoints of attempts that ended; none is needed again.",
+}
+
+_WHAT_AN_EXIT_CODE_MEANS = {
+    ExitCode.DONE: ("success", "done, or nothing to do", "nothing"),
+    ExitCode.RETRY: (
+        "retried",
+        "a service was away, or another attempt was faster",
+        "wait for the retries; look at the service named in the log; then **Clear**",
+    ),
+    ExitCode.BUG: (
+        "retried",
+        "unexpected",
+        "**Clear** once; if it comes back, report the traceback of the log",
+    ),
+    ExitCode.CONFIG: (
+        "fails at once",
+        "something must be changed first",
+        "do what the table below says for the code, then **Clear**",
+    ),
+    ExitCode.DATA: (
+        "fails at once",
+        "the data needs a decision; the other tables went on",
+        "do what the table below says for the code, then **Clear**",
+    ),
+}
+
+_CLEAR_IS_SAFE = (
+    "**Clear is always safe**, also twice, also while an old attempt still runs: each commit is conditional "
+    "on the table's own progress, so nothing is doubled or lost. Clear *with downstream tasks*, so that "
+    "`outcome` is judged again. Marking a task as success skips its work."
+)
+
+
+def dag_text(pipeline: Pipeline) -> str:
+    """For `cdc_<pipeline>`."""
+    rows = [f"| `{group}` | {_names(tables)} |" for group, tables in _groups(pipeline).items()]
+    return "\n\n".join(
+        [
+            f"Drains the topics of pipeline `{pipeline.name}` into bronze, then merges them into silver. "
+            f"Ask **{pipeline.owner}** when it stays red.",
+            "\n".join(["| group | tables |", "|---|---|", *rows]),
+            "Red? Open `outcome`: its first line names tables and error codes; its link leads to the first "
+            "failed task, whose log ends with one sentence and one piece of advice per table.",
+            _CLEAR_IS_SAFE,
+            "Backfills and runs with parameters are not supported yet: they fail at once and change nothing. "
+            "To catch up, trigger a run without parameters; it drains to now.",
+        ]
+    )
+
+
+def maintenance_text(pipeline: Pipeline) -> str:
+    """For `cdc_<pipeline>_maintenance`."""
+    return "\n\n".join(
+        [
+            f"Keeps the tables of pipeline `{pipeline.name}` small and fast. Nothing waits for it: it may "
+            f"fail for a night without harm. Ask **{pipeline.owner}** when it stays red for days.",
+            _CLEAR_IS_SAFE,
+        ]
+    )
+
+
+def job_text(job: Job, *, tables: tuple[str, ...]) -> str:
+    """For the task of a job."""
+    exits = [
+        f"| {code.value} | {airflow} | {meaning} | {press} |"
+        for code, (airflow, meaning, press) in _WHAT_AN_EXIT_CODE_MEANS.items()
+    ]
+    errors = [f"| `{e.code}` | {e.exit_code.value} | {e.advice} |" for e in error_classes()]
+    return "\n\n".join(
+        [
+            _WHAT_A_JOB_DOES[job],
+            f"Tables: {_names(tables)}.",
+            "The last log line says what happened to every table; the first line of the exception counts "
+            "the failed ones.",
+            "\n".join(
+                [
+                    "| exit code | Airflow | means | press |",
+                    "|---|---|---|---|",
+                    *exits,
+                    "| killed (137, 143, -9, …) | retried | memory, time limit or a person | **Clear** |",
+                ]
+            ),
+            "\n".join(["| error code | exit | what to do |", "|---|---|---|", *errors]),
+            _CLEAR_IS_SAFE,
+        ]
+    )
+
+
+def announce_text() -> str:
+    """For `<group>.announce`."""
+    return (
+        "Emits one asset event per table that advanced, `<pipeline>.<layer>.<table>`, also when other tables "
+        "failed. Clearing it emits the same events again; the DAGs that wait for them must bear that."
+    )
+
+
+def outcome_text() -> str:
+    """For `outcome`."""
+    return (
+        "Gives the run its true state: red when any task is not a success. It does no work of its own. "
+        "Clear the task it names *with downstream tasks*; clearing `outcome` alone only judges again."
+    )
+
+
+def error_classes() -> list[type[LakehouseError]]:
+    """Every error that a job can report, in the order of the tree."""
+    found: list[type[LakehouseError]] = []
+    waiting = LakehouseError.__subclasses__()
+    while waiting:
+        error = waiting.pop(0)
+        waiting = [*error.__subclasses__(), *waiting]
+        found += [error] if error.code else []
+    return found
+
+
+def _groups(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
+    return {group: tuple(table.name for table in tables) for group, tables in pipeline.groups.items()}
+
+
+def _names(tables: tuple[str, ...]) -> str:
+    return ", ".join(f"`{table}`" for table in tables)
