@@ -191,6 +191,7 @@ class Pipeline(_Section):
     maintenance: Maintenance = Maintenance()
     defaults: TableOptions = TableOptions()
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
+    """One entry per source table."""
 
     @model_validator(mode="before")
     @classmethod

@@ -42,6 +42,10 @@ _MUST_BE = {
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",
     "tuple_type": "must be a list",
+    "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
     "model_type": "must be a mapping of keys to values",
     "model_attributes_type": "must be a mapping of keys to values",
     "date_type": "must be a day like 2026-01-31",
@@ -130,13 +134,12 @@ def _complaint(detail: ErrorDetails) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     shown = repr(detail["input"])
     if kind in _MUST_BE:
-        return f"{_MUST_BE[kind]}, not {shown}" if not kind.startswith("model") else _MUST_BE[kind]
+        wish = _MUST_BE[kind].format(**context)
+        return wish if isinstance(detail["input"], dict | list) else f"{wish}, not {shown}"
     if kind in ("too_short", "string_too_short"):
         return "is empty"
     if kind == "string_pattern_mismatch":
         return f"{shown} {_SPELLINGS[context['pattern']]}"
-    if kind in ("literal_error", "enum"):
-        return f"must be {context['expected']}, not {shown}"
     if kind == "value_error":
         return str(context["error"])
     return f"{shown}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"

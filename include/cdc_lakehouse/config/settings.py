@@ -142,14 +142,18 @@ def storage_root(connection: Connection) -> str:
 
 def registry_settings(connection: Connection) -> RegistrySettings:
     """URL and login of the registry."""
-    parts = urlsplit(connection.host or "")
+    try:
+        parts = urlsplit(connection.host or "")
+        own_port = parts.port
+    except ValueError as error:
+        raise connection.problem(f"its host is not a URL: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise connection.problem("its host must be a URL like http://registry.example:8080/apis/ccompat/v7")
     if parts.username is not None or parts.password is not None:
         raise connection.problem("its URL holds a login; put it into login and password")
-    if parts.port is not None and connection.port not in (None, parts.port):
-        raise connection.problem(f"its URL says port {parts.port}, its port says {connection.port}")
-    if parts.port is None and connection.port is not None:
+    if own_port is not None and connection.port not in (None, own_port):
+        raise connection.problem(f"its URL says port {own_port}, its port says {connection.port}")
+    if own_port is None and connection.port is not None:
         parts = parts._replace(netloc=f"{parts.netloc}:{connection.port}")
     return RegistrySettings(
         url=parts.geturl().rstrip("/"),

@@ -1,0 +1,316 @@
+"""Connections come from the environment and are translated once for each client."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdc_lakehouse.config.kafka_settings import java_kafka_settings, librdkafka_settings
+from cdc_lakehouse.config.settings import (
+    Connection,
+    Role,
+    connection_from_environment,
+    connections_from_environment,
+    pipelines_folder,
+    registry_settings,
+    storage_root,
+)
+from cdc_lakehouse.errors import MissingConnectionError, NotSupportedYetError
+
+PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+VARIABLE = {
+    Role.KAFKA: "CDC_LAKEHOUSE_CONN_KAFKA",
+    Role.REGISTRY: "CDC_LAKEHOUSE_CONN_REGISTRY",
+    Role.STORAGE: "CDC_LAKEHOUSE_CONN_STORAGE",
+}
+
+
+def read(role: Role, document: object) -> Connection:
+    return connection_from_environment(role, {VARIABLE[role]: json.dumps(document)})
+
+
+def kafka(**fields: object) -> Connection:
+    return read(Role.KAFKA, {"host": "127.0.0.1:9092", **fields})
+
+
+def storage(root: str) -> Connection:
+    return read(Role.STORAGE, {"extra": {"root": root}})
+
+
+def test_the_three_connections_are_read_by_role():
+    found = connections_from_environment(
+        {
+            "CDC_LAKEHOUSE_CONN_KAFKA": '{"host": "k:9092", "port": null, "login": "", "extra": null}',
+            "CDC_LAKEHOUSE_CONN_REGISTRY": '{"host": "http://r", "login": "me", "password": "pw"}',
+            "CDC_LAKEHOUSE_CONN_STORAGE": '{"extra": {"root": "file:///lake"}}',
+        }
+    )
+
+    assert found.kafka == Connection(Role.KAFKA, host="k:9092")
+    assert found.registry == Connection(Role.REGISTRY, host="http://r", login="me", password="pw")
+    assert found.storage == Connection(Role.STORAGE, extra={"root": "file:///lake"})
+
+
+def test_the_repr_of_a_connection_shows_no_secret():
+    text = repr(kafka(login="me", password="s3cret", extra={"ca_pem": PEM}))
+
+    assert text == "Connection(role=<Role.KAFKA: 'kafka'>, host='127.0.0.1:9092', port=None, login='me')"
+
+
+def test_the_repr_of_registry_settings_shows_no_secret():
+    connection = read(Role.REGISTRY, {"host": "http://r", "login": "me", "password": "s3cret"})
+
+    assert "s3cret" not in repr(registry_settings(connection))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "the environment variable is not set"),
+        ("{", "it is not JSON (character 1)"),
+        ('["a"]', 'it must be a JSON object like {"host": "…"}'),
+        ('{"hots": "a"}', "unknown key `hots`; did you mean `host`?"),
+        ('{"host": 5}', "its host must be text"),
+        ('{"port": 70000}', "its port '70000' is not a port"),
+        ('{"port": true}', "its port 'True' is not a port"),
+        ('{"extra": "a"}', "its extra must be a JSON object"),
+        (
+            '{"extra": {"security_protcol": "SSL"}}',
+            "unknown key `security_protcol`; did you mean `security_protocol`?",
+        ),
+        ('{"extra": {"zzz": "1"}}', "unknown key `zzz`; known: security_protocol, sasl_mechanism, ca_pem"),
+        (
+            '{"extra": {"ca_pem": "/etc/ca.pem"}}',
+            "its ca_pem must be the certificate's text, from -----BEGIN CERTIFICATE----- on",
+        ),
+    ],
+)
+def test_a_connection_that_cannot_be_read_names_its_variable(text, problem):
+    with pytest.raises(MissingConnectionError) as caught:
+        connection_from_environment(Role.KAFKA, {"CDC_LAKEHOUSE_CONN_KAFKA": text})
+
+    assert (caught.value.connection, caught.value.problem) == ("CDC_LAKEHOUSE_CONN_KAFKA", problem)
+
+
+def test_broken_json_does_not_carry_its_password_into_the_traceback():
+    with pytest.raises(MissingConnectionError) as caught:
+        connection_from_environment(Role.KAFKA, {"CDC_LAKEHOUSE_CONN_KAFKA": '{"password": "s3cret"'})
+
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_plain_kafka_needs_only_its_bootstrap_list():
+    expected = {"bootstrap.servers": "127.0.0.1:9092", "security.protocol": "PLAINTEXT"}
+
+    assert librdkafka_settings(kafka()) == expected
+    assert java_kafka_settings(kafka()) == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "bootstrap"),
+    [
+        ("a:9092,b:9093", None, "a:9092,b:9093"),
+        ("a:9092, b", 9094, "a:9092,b:9094"),
+        ("a", "9092", "a:9092"),
+        ("[::1]:9092", None, "[::1]:9092"),
+        ("[::1]", 9092, "[::1]:9092"),
+    ],
+)
+def test_the_port_goes_to_hosts_that_name_none(host, port, bootstrap):
+    assert librdkafka_settings(kafka(host=host, port=port))["bootstrap.servers"] == bootstrap
+
+
+@pytest.mark.parametrize(
+    ("host", "problem"),
+    [
+        (None, "its host must be a bootstrap list like kafka1.example:9092,kafka2.example:9092"),
+        ("a:1,,b:1", "its host must be a bootstrap list like kafka1.example:9092,kafka2.example:9092"),
+        ("a", "its host 'a' has no port"),
+        ("a:x", "its host holds 'a:x', which is not host:port"),
+        ("http://a:1", "its host holds 'http://a:1', which is not host:port"),
+        ("me:pw@a:1", "its host holds 'a:1', which is not host:port"),
+    ],
+)
+def test_a_host_that_is_no_bootstrap_list_is_refused(host, problem):
+    with pytest.raises(MissingConnectionError) as caught:
+        librdkafka_settings(kafka(host=host))
+
+    assert caught.value.problem == problem
+
+
+def test_a_login_is_encrypted_unless_the_connection_says_otherwise():
+    assert librdkafka_settings(kafka(login="me", password="pw")) == {
+        "bootstrap.servers": "127.0.0.1:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": "pw",
+    }
+
+
+def test_scram_with_a_ca_in_the_words_of_librdkafka():
+    extra = {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", "ca_pem": PEM}
+
+    assert librdkafka_settings(kafka(login="me", password="pw", extra=extra)) == {
+        "bootstrap.servers": "127.0.0.1:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "me",
+        "sasl.password": "pw",
+        "ssl.ca.pem": PEM,
+    }
+
+
+def test_scram_with_a_ca_in_the_words_of_java():
+    extra = {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", "ca_pem": PEM}
+
+    assert java_kafka_settings(kafka(login="me", password="pw", extra=extra)) == {
+        "bootstrap.servers": "127.0.0.1:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": (
+            'org.apache.kafka.common.security.scram.ScramLoginModule required username="me" password="pw";'
+        ),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": PEM,
+    }
+
+
+def test_a_quote_in_a_password_does_not_end_the_jaas_value():
+    extra = {"security_protocol": "SASL_PLAINTEXT"}
+    settings = java_kafka_settings(kafka(login="me", password='a"b\\c', extra=extra))
+
+    assert settings["sasl.jaas.config"] == (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="me" password="a\\"b\\\\c";'
+    )
+
+
+def test_a_ca_alone_means_tls():
+    assert librdkafka_settings(kafka(extra={"ca_pem": PEM}))["security.protocol"] == "SSL"
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        (
+            {"extra": {"security_protocol": "TLS"}},
+            "its security_protocol 'TLS' is none of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL",
+        ),
+        (
+            {"extra": {"security_protocol": "SASL_SSL"}},
+            "its security_protocol SASL_SSL needs login and password",
+        ),
+        ({"login": "me"}, "its security_protocol SASL_SSL needs login and password"),
+        (
+            {"login": "me", "password": "pw", "extra": {"security_protocol": "PLAINTEXT"}},
+            "it has a login that security_protocol PLAINTEXT would not use",
+        ),
+        (
+            {"extra": {"security_protocol": "PLAINTEXT", "ca_pem": PEM}},
+            "it has a ca_pem that security_protocol PLAINTEXT would not use",
+        ),
+        (
+            {"extra": {"sasl_mechanism": "PLAIN"}},
+            "it has a sasl_mechanism that security_protocol PLAINTEXT would not use",
+        ),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(fields, problem):
+    with pytest.raises(MissingConnectionError) as caught:
+        librdkafka_settings(kafka(**fields))
+
+    assert caught.value.problem == problem
+
+
+def test_a_sasl_mechanism_of_a_later_release_says_so():
+    with pytest.raises(NotSupportedYetError) as caught:
+        librdkafka_settings(kafka(login="me", password="pw", extra={"sasl_mechanism": "GSSAPI"}))
+
+    assert caught.value.feature == "the sasl_mechanism GSSAPI (known: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512)"
+
+
+@pytest.mark.parametrize(
+    ("root", "expected"),
+    [
+        ("file:///var/lake", "file:///var/lake"),
+        ("file:///var/lake/", "file:///var/lake"),
+        ("file:/var/lake", "file:///var/lake"),
+        ("file://localhost/var/lake", "file:///var/lake"),
+    ],
+)
+def test_the_root_of_the_lake_has_one_spelling(root, expected):
+    assert storage_root(storage(root)) == expected
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        "",
+        "/var/lake",
+        "lake",
+        "file:lake",
+        "file:///",
+        "file://host/lake",
+        "file:///a/../b",
+        "file:///a b",
+        "file:///a?b",
+        "file:///a%20b",
+        "file:///a#b",
+    ],
+)
+def test_a_root_that_is_not_an_absolute_file_uri_is_refused(root):
+    with pytest.raises(MissingConnectionError) as caught:
+        storage_root(storage(root))
+
+    assert caught.value.connection == "CDC_LAKEHOUSE_CONN_STORAGE"
+
+
+@pytest.mark.parametrize("root", ["s3a://bucket/lake", "abfss://c@a/lake", "gs://b", "hdfs://n/lake"])
+def test_an_object_store_waits_for_its_log_store(root):
+    with pytest.raises(NotSupportedYetError) as caught:
+        storage_root(storage(root))
+
+    assert "a LogStore that commits by conditional put" in caught.value.feature
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "url"),
+    [
+        ("http://r:8080/apis/ccompat/v7/", None, "http://r:8080/apis/ccompat/v7"),
+        ("http://r/apis", 8080, "http://r:8080/apis"),
+        ("https://r", None, "https://r"),
+        ("http://r:8080", 8080, "http://r:8080"),
+    ],
+)
+def test_the_registry_has_one_url(host, port, url):
+    assert registry_settings(read(Role.REGISTRY, {"host": host, "port": port})).url == url
+
+
+@pytest.mark.parametrize(
+    ("host", "problem"),
+    [
+        (None, "its host must be a URL like http://registry.example:8080/apis/ccompat/v7"),
+        ("r:8080", "its host must be a URL like http://registry.example:8080/apis/ccompat/v7"),
+        ("http://me:pw@r", "its URL holds a login; put it into login and password"),
+        ("http://r:1", "its URL says port 1, its port says 2"),
+        ("http://r:x", "its host is not a URL: Port could not be cast to integer value as 'x'"),
+    ],
+)
+def test_a_registry_that_is_no_url_is_refused(host, problem):
+    with pytest.raises(MissingConnectionError) as caught:
+        registry_settings(read(Role.REGISTRY, {"host": host, "port": 2}))
+
+    assert caught.value.problem == problem
+
+
+def test_pipelines_lie_where_the_environment_says():
+    assert pipelines_folder({"CDC_LAKEHOUSE_PIPELINES": "/srv/pipelines"}) == Path("/srv/pipelines")
+
+
+def test_pipelines_lie_beside_the_package_by_default():
+    assert pipelines_folder({}) == Path(__file__).parents[2] / "include" / "pipelines"
