@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
+
+from cdc_lakehouse.debezium.envelope import Field, plan_envelope, plan_key
+from cdc_lakehouse.debezium.evolution import widened
+from cdc_lakehouse.errors import (
+    IncompatibleSchemaError,
+    KeySchemaDriftError,
+    NotSupportedYetError,
+    UnsupportedTypeError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +33,73 @@ class TableColumns:
 
 def columns_of(key_schema: str, value_schema: str, *, table: str) -> TableColumns:
     """From one pair of writer schemas (JSON texts). Raises a `ConfigError` for what cannot be planned."""
-    raise NotImplementedError
+    key = _columns(plan_key(key_schema, table=table).fields, table=table)
+    for column in key:
+        if not _may_be_key(column.type):
+            what = f"{column.type} as part of the key"
+            raise UnsupportedTypeError(table=table, column=column.name, type=what)
+    row = _columns(plan_envelope(value_schema, table=table).after, table=table)
+    return TableColumns(key=key, row=row)
 
 
 def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:
-    """New columns at the end, types widened, missing columns kept; a `DataError` if that cannot be."""
-    raise NotImplementedError
+    """New columns at the end, types widened, missing columns kept; a `LakehouseError` if that cannot be."""
+    if set(existing.key) != set(new.key):
+        raise KeySchemaDriftError(table=table, was=_told(existing.key), now=_told(new.key))
+    row = {column.name: column for column in existing.row}
+    for column in new.row:
+        known = row.get(column.name)
+        if known is None:
+            row[column.name] = column
+            continue
+        type_ = widened(known.type, column.type)
+        if type_ is None:
+            raise IncompatibleSchemaError(
+                table=table, column=column.name, was=str(known.type), now=str(column.type)
+            )
+        row[column.name] = replace(known, type=type_)
+    _refuse_collisions(tuple(row.values()), table=table)
+    return TableColumns(key=existing.key, row=tuple(row.values()))
 
 
 def evolve_leniently(existing: TableColumns, new: TableColumns) -> TableColumns:
-    """Like `evolve`, but what cannot be stays as it is, and records that need it become undecodable."""
-    raise NotImplementedError
+    """Like `evolve`, but what cannot be stays as it is, and records that need it become undecodable.
+
+    Bronze always ingests; the policies on schemas stop silver (`architecture` §6).
+    """
+    row = {column.name: column for column in existing.row}
+    names = {name.casefold() for name in row}
+    for column in new.row:
+        known = row.get(column.name)
+        if known is not None:
+            row[column.name] = replace(known, type=widened(known.type, column.type) or known.type)
+        elif column.name.casefold() not in names:
+            row[column.name] = column
+            names.add(column.name.casefold())
+    return TableColumns(key=existing.key, row=tuple(row.values()))
+
+
+def _columns(fields: tuple[Field, ...], *, table: str) -> tuple[Column, ...]:
+    columns = tuple(Column(field.name, field.value.type) for field in fields)
+    _refuse_collisions(columns, table=table)
+    return columns
+
+
+def _refuse_collisions(columns: tuple[Column, ...], *, table: str) -> None:
+    """Spark and Delta take `ID` and `id` for one column (`cdc-semantics` §6)."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        other = seen.setdefault(column.name.casefold(), column.name)
+        if other != column.name:
+            raise NotSupportedYetError(
+                feature=f"{table} with the columns {other} and {column.name}, alike but for case,"
+            )
+
+
+def _may_be_key(type_: pa.DataType) -> bool:
+    """Floats do not compare for equality reliably, and nested values not at all (`cdc-semantics` §5)."""
+    return not (pa.types.is_floating(type_) or pa.types.is_nested(type_))
+
+
+def _told(columns: tuple[Column, ...]) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,27 +60,46 @@ def source_of(block: Mapping[str, Any] | None) -> Source | None:
     """From the raw decoded block; a field of another kind than expected counts as not sent."""
     if block is None:
         return None
-    texts = ("connector", "version", "name", "snapshot", "db", "schema", "table", "sequence", "file", "gtid")
-    numbers = ("lsn", "pos", "row")
+    text, number = _texts(block), _numbers(block)
     return Source(
-        **{name: _text(block.get(name)) for name in texts},
-        **{name: _number(block.get(name)) for name in numbers},
-        tx_id=_number(block.get("txId")),
+        connector=text("connector"),
+        version=text("version"),
+        name=text("name"),
+        snapshot=text("snapshot"),
         ts=_commit_time(block),
+        db=text("db"),
+        schema=text("schema"),
+        table=text("table"),
+        sequence=text("sequence"),
+        tx_id=number("txId"),
+        lsn=number("lsn"),
+        file=text("file"),
+        pos=number("pos"),
+        row=number("row"),
+        gtid=text("gtid"),
     )
 
 
 def _commit_time(block: Mapping[str, Any]) -> int | None:
+    number = _numbers(block)
     for name, factor in _MICROS_PER.items():
-        value = _number(block.get(name))
+        value = number(name)
         if value is not None and value * factor in _INT64:
             return value * factor
     return None
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+def _texts(block: Mapping[str, Any]) -> Callable[[str], str | None]:
+    def text(name: str) -> str | None:
+        value = block.get(name)
+        return value if isinstance(value, str) else None
+
+    return text
 
 
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value in _INT64 else None
+def _numbers(block: Mapping[str, Any]) -> Callable[[str], int | None]:
+    def number(name: str) -> int | None:
+        value = block.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    return number

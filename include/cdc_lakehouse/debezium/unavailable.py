@@ -2,4 +2,74 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 PLACEHOLDER = "__debezium_unavailable_value"
+UUID_PLACEHOLDER = "b68a35a7-17ad-35b3-af2a-ae46edb4545a"
+"""The one item of an untouched `uuid[]`: the name-UUID of the default placeholder."""
+
+_NUMBER_LISTS = (pa.int16(), pa.int32(), pa.int64(), pa.date32())
+
+
+def is_unavailable(column: pa.Array, *, placeholder: str = PLACEHOLDER) -> np.ndarray:
+    """Per value, whether it is the placeholder in the spelling of the column's type; null is not."""
+    nothing = np.zeros(len(column), dtype=bool)
+    if column.null_count == len(column):
+        return nothing
+    spellings = _spellings(column.type, placeholder_bytes(placeholder))
+    if not spellings:
+        return nothing
+    if pa.types.is_nested(column.type):
+        return _nested(column, spellings)
+    found = pc.is_in(column, value_set=pa.array(spellings, column.type))
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def placeholder_bytes(placeholder: str) -> bytes:
+    """A placeholder that starts with `hex:` is the bytes after it."""
+    if placeholder.startswith("hex:"):
+        return bytes.fromhex(placeholder.removeprefix("hex:"))
+    return placeholder.encode()
+
+
+def _spellings(type_: pa.DataType, data: bytes) -> list[Any]:
+    text = data.decode(errors="replace")
+    if pa.types.is_string(type_):
+        return [text, json.dumps({text: text}, separators=(",", ":"))]
+    if pa.types.is_binary(type_):
+        return [data]
+    if pa.types.is_list(type_):
+        return _list_spellings(type_.value_type, data)
+    if pa.types.is_map(type_):
+        return [[(text, text)]]
+    return []
+
+
+def _list_spellings(item: pa.DataType, data: bytes) -> list[Any]:
+    if pa.types.is_string(item):
+        return [[data.decode(errors="replace")], [UUID_PLACEHOLDER]]
+    if pa.types.is_binary(item):
+        return [[data]]
+    if item in _NUMBER_LISTS:
+        return [list(data)]
+    return []
+
+
+def _nested(column: pa.Array, spellings: list[Any]) -> np.ndarray:
+    """Lists of the right length first: hardly any value is left to compare."""
+    found = np.zeros(len(column), dtype=bool)
+    lists = column.cast(_numbers_for_dates(column.type)) if pa.types.is_list(column.type) else column
+    lengths = np.array([-1 if item is None else len(item) for item in lists.to_pylist()])
+    candidates = np.isin(lengths, [len(spelling) for spelling in spellings])
+    for place in np.flatnonzero(candidates):
+        found[place] = lists[int(place)].as_py() in spellings
+    return found
+
+
+def _numbers_for_dates(type_: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.int32()) if type_.value_type == pa.date32() else type_

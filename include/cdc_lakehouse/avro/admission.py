@@ -1,0 +1,153 @@
+"""Which writer schemas are let in: a schema is input, and may be hostile (`guarantees` §4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import fastavro
+from fastavro.schema import SchemaParseException
+
+MAX_SCHEMA_BYTES = 1_000_000
+MAX_DEPTH = 32
+MAX_FIELDS = 2_000
+MAX_EXPANDED = 20_000
+"""Fields with every reference written out: few names can stand for very many fields."""
+
+
+class SchemaRefusedError(Exception):
+    """The text says which limit; the caller says which table and which schema."""
+
+
+def admit(text: str) -> Any:
+    """The parsed schema, names resolved to full names, as fastavro gives it; logical types kept aside.
+
+    Logical types do not reach fastavro: values are read raw and converted by `connect.name`, so they
+    stay on each type as `logical` (`cdc-semantics` §6).
+    """
+    if len(text.encode()) > MAX_SCHEMA_BYTES:
+        raise SchemaRefusedError(f"it is larger than {MAX_SCHEMA_BYTES} bytes")
+    try:
+        schema = json.loads(text)
+        _check_depth(schema, left=4 * MAX_DEPTH)
+        parsed = fastavro.parse_schema(_without_logical_types(schema))
+        shape = _Shape(_named(parsed))
+        shape.measure(parsed, depth=1)
+    except SchemaRefusedError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SchemaParseException) as exc:
+        raise SchemaRefusedError(f"it is not an Avro schema ({type(exc).__name__})") from exc
+    if shape.fields > MAX_FIELDS:
+        raise SchemaRefusedError(f"it has more than {MAX_FIELDS} fields")
+    return parsed
+
+
+def _check_depth(node: Any, *, left: int) -> None:
+    """JSON nesting, before any parser walks it: one type takes up to four levels of JSON."""
+    if left == 0:
+        raise SchemaRefusedError(f"it is nested deeper than {MAX_DEPTH}")
+    for child in _children(node):
+        _check_depth(child, left=left - 1)
+
+
+def _children(node: Any) -> Iterator[Any]:
+    if isinstance(node, dict):
+        yield from node.values()
+    elif isinstance(node, list):
+        yield from node
+
+
+def _without_logical_types(node: Any) -> Any:
+    """`logicalType` becomes `logical`; defaults are never used and go (`cdc-semantics` §6)."""
+    if isinstance(node, list):
+        return [_without_logical_types(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {name: value for name, value in node.items() if name not in ("default", "doc")}
+    walked = {
+        name: _without_logical_types(value) if name in ("type", "fields", "items", "values") else value
+        for name, value in kept.items()
+    }
+    logical = walked.pop("logicalType", None)
+    return walked if logical is None else {**walked, "logical": logical}
+
+
+def _named(parsed: Any) -> dict[str, Any]:
+    return dict(parsed.get("__named_schemas", {})) if isinstance(parsed, dict) else {}
+
+
+class _Shape:
+    """Walks a parsed schema once: nesting, number of fields, and the least bytes a value takes."""
+
+    def __init__(self, named: dict[str, Any]) -> None:
+        self._named = named
+        self._known: dict[str, tuple[int, int, int]] = {}
+        self._open: set[str] = set()
+        self.fields = 0
+
+    def measure(self, node: Any, *, depth: int) -> tuple[int, int, int]:
+        """(least bytes, expanded fields, height); raises `SchemaRefusedError`."""
+        if depth > MAX_DEPTH:
+            raise SchemaRefusedError(f"it is nested deeper than {MAX_DEPTH}")
+        if isinstance(node, list):
+            parts = [self.measure(branch, depth=depth) for branch in node]
+            if not parts:
+                raise SchemaRefusedError("it has a union without branches")
+            return 1, sum(part[1] for part in parts), max(part[2] for part in parts)
+        kind = node["type"] if isinstance(node, dict) else node
+        if isinstance(kind, (dict, list)):
+            return self.measure(kind, depth=depth)
+        return self._named_or_nested(node, kind, depth=depth)
+
+    def _named_or_nested(self, node: Any, kind: str, *, depth: int) -> tuple[int, int, int]:
+        if kind in ("record", "error"):
+            return self._record(node, depth=depth)
+        if kind in ("array", "map"):
+            return self._collection(node["items" if kind == "array" else "values"], kind, depth=depth)
+        if kind in self._named:
+            return self._reference(kind, depth=depth)
+        return (int(node["size"]) if kind == "fixed" else _LEAST_BYTES[kind]), 1, 1
+
+    def _record(self, node: Any, *, depth: int) -> tuple[int, int, int]:
+        name = node["name"]
+        if name in self._open:
+            raise SchemaRefusedError("it is recursive")
+        self._open.add(name)
+        self.fields += len(node["fields"])
+        parts = [self.measure(field["type"], depth=depth + 1) for field in node["fields"]]
+        self._open.discard(name)
+        expanded = 1 + sum(part[1] for part in parts)
+        if expanded > MAX_EXPANDED:
+            raise SchemaRefusedError(f"its references stand for more than {MAX_EXPANDED} fields")
+        height = 1 + max((part[2] for part in parts), default=0)
+        self._known[name] = sum(part[0] for part in parts), expanded, height
+        return self._known[name]
+
+    def _collection(self, item: Any, kind: str, *, depth: int) -> tuple[int, int, int]:
+        least, expanded, height = self.measure(item, depth=depth + 1)
+        if kind == "array" and least == 0:
+            raise SchemaRefusedError("it has an array whose items take no bytes")
+        return 1, expanded + 1, height + 1
+
+    def _reference(self, name: str, *, depth: int) -> tuple[int, int, int]:
+        if name in self._open:
+            raise SchemaRefusedError("it is recursive")
+        if name not in self._known:
+            return self.measure(self._named[name], depth=depth)
+        if depth + self._known[name][2] - 1 > MAX_DEPTH:
+            raise SchemaRefusedError(f"it is nested deeper than {MAX_DEPTH}")
+        return self._known[name]
+
+
+_LEAST_BYTES = {
+    "null": 0,
+    "boolean": 1,
+    "int": 1,
+    "long": 1,
+    "float": 4,
+    "double": 8,
+    "bytes": 1,
+    "string": 1,
+    "enum": 1,
+}

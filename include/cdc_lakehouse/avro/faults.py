@@ -1,0 +1,28 @@
+"""Why one record cannot be decoded."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class AvroFault(StrEnum):
+    """Codes of faults in the bytes."""
+
+    BAD_FRAME = "bad_frame"
+    TOO_LARGE = "record_too_large"
+    TRUNCATED = "truncated"
+    TRAILING_BYTES = "trailing_bytes"
+    BAD_AVRO = "bad_avro"
+    INVALID_UTF8 = "invalid_utf8"
+
+
+class RecordFault(Exception):  # noqa: N818 - travels inside the decoder only and becomes a row, not an error
+    """`detail` names places, sizes and ids; never a value of the payload (`guarantees` §5)."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.code, self.detail = code, detail
+
+    def at(self, place: str) -> RecordFault:
+        """The same fault, with its detail told from one level further out."""
+        return RecordFault(self.code, f"{place}: {self.detail}")

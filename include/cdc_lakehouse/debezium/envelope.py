@@ -1,0 +1,93 @@
+"""The shape of a change event and of its key, found in their writer schemas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cdc_lakehouse.avro.admission import SchemaRefusedError
+from cdc_lakehouse.avro.writer import WriterSchema, writer_schema
+from cdc_lakehouse.debezium.types import Place, ValuePlan, plan_value
+from cdc_lakehouse.errors import NotSupportedYetError
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Field:
+    """One column of a row or of a key, as this writer sends it."""
+
+    name: str
+    value: ValuePlan
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Record:
+    """A key: its bytes and its fields."""
+
+    schema: WriterSchema
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Envelope:
+    """A change event: its bytes and the fields of the row before and after."""
+
+    schema: WriterSchema
+    before: tuple[Field, ...]
+    after: tuple[Field, ...]
+
+
+def plan_key(text: str, *, table: str) -> Record:
+    """Raises a `ConfigError` when the schema is not the one of a key that we can store."""
+    schema = _compiled(text, table=table)
+    fields = _fields(schema.resolve(schema.root), schema, table=table)
+    if not fields:
+        raise NotSupportedYetError(feature=f"a key of {table} that is not a record with fields")
+    return Record(schema=schema, fields=fields)
+
+
+def plan_envelope(text: str, *, table: str) -> Envelope:
+    """Raises a `ConfigError` when the schema is not the one of a Debezium change event."""
+    schema = _compiled(text, table=table)
+    root = schema.resolve(schema.root)
+    members = {field["name"]: field["type"] for field in root["fields"]} if _is_record(root) else {}
+    before, after = (_row(members.get(side), schema, table=table) for side in ("before", "after"))
+    if not (after and _is_text(members.get("op"), schema) and "source" in members):
+        raise NotSupportedYetError(
+            feature=f"a value of {table} without the fields op, source, before and after"
+            " (flattened by a transform such as ExtractNewRecordState?)"
+        )
+    return Envelope(schema=schema, before=before, after=after)
+
+
+def _compiled(text: str, *, table: str) -> WriterSchema:
+    try:
+        return writer_schema(text)
+    except SchemaRefusedError as exc:
+        raise NotSupportedYetError(feature=f"an Avro schema of {table} ({exc})") from exc
+
+
+def _row(node: Any, schema: WriterSchema, *, table: str) -> tuple[Field, ...]:
+    node = schema.resolve(node) if node is not None else None
+    branches = node if isinstance(node, list) else [node]
+    records = [record for record in map(schema.resolve, branches) if _is_record(record)]
+    return _fields(records[0], schema, table=table) if len(records) == 1 else ()
+
+
+def _fields(node: Any, schema: WriterSchema, *, table: str) -> tuple[Field, ...]:
+    if not _is_record(node):
+        return ()
+    return tuple(
+        Field(field["name"], plan_value(field["type"], schema, Place(table, field["name"])))
+        for field in node["fields"]
+    )
+
+
+def _is_record(node: Any) -> bool:
+    return isinstance(node, dict) and node["type"] == "record"
+
+
+def _is_text(node: Any, schema: WriterSchema) -> bool:
+    node = schema.resolve(node) if node is not None else None
+    branches = [schema.resolve(branch) for branch in (node if isinstance(node, list) else [node])]
+    kinds = {branch["type"] if isinstance(branch, dict) else branch for branch in branches}
+    return kinds - {"null"} == {"string"}

@@ -1,0 +1,179 @@
+"""Raw decoded records into facts of the event and values of the table's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from cdc_lakehouse.avro.faults import RecordFault
+from cdc_lakehouse.debezium.columns import Column
+from cdc_lakehouse.debezium.envelope import Envelope, Field, Record, plan_envelope, plan_key
+from cdc_lakehouse.debezium.evolution import fitting
+from cdc_lakehouse.debezium.faults import ValueFault
+from cdc_lakehouse.debezium.source import Source, source_of
+from cdc_lakehouse.debezium.values import Convert
+from cdc_lakehouse.errors import ConfigError
+
+Values = Sequence[Any]
+"""Final values in the order of the table's columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    id: str | None
+    total_order: int | None
+    data_collection_order: int | None
+
+
+@dataclass(slots=True)
+class Event:
+    """One record on its way to a bronze row; what is not known stays None."""
+
+    key: Values | None = None
+    op: str | None = None
+    before: Values | None = None
+    after: Values | None = None
+    source: Source | None = None
+    transaction: Transaction | None = None
+    fault: RecordFault | None = None
+    schema_ids: tuple[int | None, int | None] = field(default=(None, None))
+
+    def fail(self, fault: RecordFault) -> None:
+        """The first fault counts. Values of a row that is not whole are not shown; its key is."""
+        if self.fault is None:
+            self.fault = fault
+        self.before = self.after = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Slot:
+    """How a column of the table gets its value from a raw record of one writer."""
+
+    name: str
+    sent: bool
+    convert: Convert | None
+    fit: Convert | None
+
+    def value(self, raw: Mapping[str, Any]) -> Any:
+        value = raw[self.name] if self.sent else None
+        if value is None:
+            return None
+        try:
+            if self.convert is not None:
+                value = self.convert(value)
+            return value if self.fit is None else self.fit(value)
+        except RecordFault as fault:
+            raise fault.at(self.name) from None
+
+
+class KeyDecoder:
+    """Keys of one writer schema."""
+
+    def __init__(self, text: str, columns: tuple[Column, ...], table: str) -> None:
+        self._plan: Record = _planned(plan_key, text, table)
+        self._slots = _slots(self._plan.fields, columns)
+        if {column.name for column in columns} - {each.name for each in self._plan.fields}:
+            raise RecordFault(ValueFault.INCOMPATIBLE_SCHEMA, "key without a field of the table's key")
+
+    def decode(self, payload: bytes, event: Event) -> None:
+        try:
+            raw = self._plan.schema.read(payload)
+            event.key = [slot.value(raw) for slot in self._slots]
+        except RecordFault as fault:
+            event.fail(fault.at("key"))
+
+
+class ValueDecoder:
+    """Change events of one writer schema."""
+
+    def __init__(self, text: str, columns: tuple[Column, ...], table: str) -> None:
+        self._plan: Envelope = _planned(plan_envelope, text, table)
+        self._before = _slots(self._plan.before, columns)
+        self._after = _slots(self._plan.after, columns)
+
+    def decode(self, payload: bytes, event: Event) -> None:
+        """Says what the event is even where a value of its row does not fit."""
+        try:
+            raw = self._plan.schema.read(payload)
+            event.source = source_of(_block(raw, "source"))
+            event.transaction = _transaction(_block(raw, "transaction"))
+            event.op = _op(raw)
+            if event.fault is None:
+                event.before = _row(self._before, raw, "before")
+                event.after = _row(self._after, raw, "after")
+        except RecordFault as fault:
+            event.fail(fault.at("value"))
+
+
+@lru_cache(maxsize=4096)
+def key_decoder(text: str, columns: tuple[Column, ...], table: str) -> KeyDecoder | RecordFault:
+    """The fault that every record of this schema has, when it cannot be a key of the table."""
+    try:
+        return KeyDecoder(text, columns, table)
+    except RecordFault as fault:
+        return fault.at("key")
+
+
+@lru_cache(maxsize=4096)
+def value_decoder(text: str, columns: tuple[Column, ...], table: str) -> ValueDecoder | RecordFault:
+    """The fault that every record of this schema has, when it cannot be an event of the table."""
+    try:
+        return ValueDecoder(text, columns, table)
+    except RecordFault as fault:
+        return fault.at("value")
+
+
+def _planned(plan: Any, text: str, table: str) -> Any:
+    """The driver plans every schema of the table's subjects; one that fails here is a stray one."""
+    try:
+        return plan(text, table=table)
+    except ConfigError as exc:
+        raise RecordFault(ValueFault.NOT_AN_ENVELOPE, str(exc)) from None
+
+
+def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slot, ...]:
+    sent = {each.name: each.value for each in fields}
+    strange = [name for name in sent if name not in {column.name for column in columns}]
+    if strange:
+        raise RecordFault(ValueFault.INCOMPATIBLE_SCHEMA, f"{strange[0]}: the table has no such column")
+    return tuple(
+        _Slot(column.name, sent=True, convert=plan.convert, fit=fitting(plan.type, column.type))
+        if (plan := sent.get(column.name)) is not None
+        else _Slot(column.name, sent=False, convert=None, fit=None)
+        for column in columns
+    )
+
+
+def _row(slots: tuple[_Slot, ...], raw: Mapping[str, Any], side: str) -> Values | None:
+    row = raw.get(side)
+    if row is None:
+        return None
+    try:
+        return [slot.value(row) for slot in slots]
+    except RecordFault as fault:
+        raise fault.at(side) from None
+
+
+def _op(raw: Mapping[str, Any]) -> str:
+    op: str | None = raw["op"]
+    if op is None:
+        raise RecordFault(ValueFault.BAD_VALUE, "op is null")
+    return op
+
+
+def _block(raw: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    block = raw.get(name)
+    return block if isinstance(block, dict) else None
+
+
+def _transaction(block: Mapping[str, Any] | None) -> Transaction | None:
+    if block is None:
+        return None
+    id_, total, own = (block.get(name) for name in ("id", "total_order", "data_collection_order"))
+    return Transaction(
+        id=id_ if isinstance(id_, str) else None,
+        total_order=total if isinstance(total, int) else None,
+        data_collection_order=own if isinstance(own, int) else None,
+    )
