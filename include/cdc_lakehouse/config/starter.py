@@ -30,11 +30,11 @@ tables:
 """
 
 _DAG_FILE = '''\
-"""Airflow DAGs of the pipeline `{name}`: cdc_{name} and cdc_{name}_maintenance."""
+"""Airflow DAGs of the pipeline `{name}` (include/pipelines/{name}.yaml): micro-batches and maintenance."""
 
 from cdc_lakehouse.orchestration.pipeline_dag import build_pipeline_dags
 
-globals().update(build_pipeline_dags("{name}"))
+cdc_{name}, cdc_{name}_maintenance = build_pipeline_dags("{name}")
 '''
 
 
