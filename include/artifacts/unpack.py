@@ -1,0 +1,28 @@
+"""Archives of the lock, unpacked once into the cache beside the archive's own group."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from pathlib import Path
+
+from artifacts.cache import cache_root, exclusive, fetched_folder
+
+
+def unpacked(group: str) -> Path:
+    """The folder with the content of the group's one archive; the second call finds it and does nothing."""
+    archives = fetched_folder(group)
+    target = cache_root() / "unpacked" / archives.name
+    if target.is_dir():
+        return target
+    with exclusive("unpacked"):
+        if target.is_dir():
+            return target
+        target.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unpack-") as scratch:
+            content = Path(scratch) / "content"
+            for archive in archives.glob("*.tar.gz"):
+                with tarfile.open(archive) as tar:
+                    tar.extractall(content, filter="data")
+            content.rename(target)
+    return target

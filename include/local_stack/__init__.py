@@ -1,0 +1,5 @@
+"""PostgreSQL, Kafka, Connect with Debezium, a registry and Airflow as plain child processes, for demo and tests."""
+
+from local_stack.stack import LocalStack, RunningStack
+
+__all__ = ["LocalStack", "RunningStack"]

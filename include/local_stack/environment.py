@@ -1,0 +1,69 @@
+"""What jobs and Airflow are told about the stack: addresses, logins, where Java and the settings lie."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+
+from artifacts.cache import ENV_CACHE
+from cdc_lakehouse.contract import (
+    ENV_CONNECTION_KAFKA,
+    ENV_CONNECTION_REGISTRY,
+    ENV_CONNECTION_STORAGE,
+    ENV_PIPELINES,
+)
+from local_stack import kafka, registry
+from local_stack.component import Site
+
+Connection = Mapping[str, object]
+
+
+def connections(site: Site) -> dict[str, Connection]:
+    """Airflow's connection id -> the connection; each has conn_type, host, login, password, extra as it needs."""
+    return {
+        "lakehouse_kafka": {
+            "conn_type": "generic",
+            "host": kafka.Kafka(site).bootstrap,
+            "login": kafka.USER,
+            "password": site.secrets.kafka,
+            "extra": {"security_protocol": kafka.SECURITY_PROTOCOL, "sasl_mechanism": kafka.SASL_MECHANISM},
+        },
+        "lakehouse_registry": {
+            "conn_type": "generic",
+            "host": registry.Registry(site).url,
+            "login": registry.USER,
+            "password": site.secrets.registry,
+        },
+        "lakehouse_storage": {"conn_type": "generic", "extra": {"root": site.layout.lake.as_uri()}},
+        "spark_default": {"conn_type": "spark", "host": "local[2]"},
+    }
+
+
+def job_environment(site: Site) -> dict[str, str]:
+    """For spark-submit and for tests; passwords are in it."""
+    known = connections(site)
+    named = {
+        ENV_CONNECTION_KAFKA: known["lakehouse_kafka"],
+        ENV_CONNECTION_REGISTRY: known["lakehouse_registry"],
+        ENV_CONNECTION_STORAGE: known["lakehouse_storage"],
+    }
+    return {**tool_environment(site), **{name: _for_a_job(connection) for name, connection in named.items()}}
+
+
+def tool_environment(site: Site) -> dict[str, str]:
+    """Without any secret."""
+    cache = {ENV_CACHE: os.environ[ENV_CACHE]} if os.environ.get(ENV_CACHE) else {}
+    return {
+        "JAVA_HOME": str(site.java.home),
+        "SPARK_CONF_DIR": str(site.layout.spark_conf),
+        "PYTHONPATH": str(site.layout.include),
+        "PYSPARK_PYTHON": sys.executable,
+        ENV_PIPELINES: str(site.layout.pipelines),
+        **cache,
+    }
+
+
+def _for_a_job(connection: Connection) -> str:
+    return json.dumps({name: value for name, value in connection.items() if name != "conn_type"})

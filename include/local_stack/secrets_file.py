@@ -1,0 +1,44 @@
+"""Passwords and keys of one stack, drawn once and kept in a file that only its owner reads."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from local_stack.layout import write_private
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Field names say whose password it is."""
+
+    postgres: str
+    debezium: str
+    shop: str
+    airflow: str
+    kafka: str
+    registry: str
+    airflow_fernet_key: str
+    airflow_jwt_secret: str
+    airflow_api_secret: str
+
+    def __repr__(self) -> str:
+        return "Secrets(…)"
+
+    @classmethod
+    def drawn(cls) -> Secrets:
+        drawn = {field.name: secrets.token_hex(16) for field in fields(cls)}
+        drawn["airflow_fernet_key"] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+        return cls(**drawn)
+
+    @classmethod
+    def kept_in(cls, path: Path) -> Secrets:
+        """Those of the file; drawn and written when there is none yet."""
+        if path.exists():
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        drawn = cls.drawn()
+        write_private(path, json.dumps(asdict(drawn), indent=1))
+        return drawn

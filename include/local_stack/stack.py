@@ -1,0 +1,222 @@
+"""The stack of one folder: start it, ask it, stop it, from Python or from the command line."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from artifacts.fetch import fetch
+from artifacts.java import find_java
+from artifacts.lock import DEFAULT_GROUPS, read_lock, select_groups
+from artifacts.spark_conf import write_spark_conf
+from local_stack.component import Component, Site
+from local_stack.connect import Connect
+from local_stack.connector import Connector
+from local_stack.environment import job_environment
+from local_stack.errors import AlreadyRunningError, NotRunningError, UnknownComponentError
+from local_stack.kafka import Kafka
+from local_stack.layout import Layout
+from local_stack.ports import choose_ports, is_free
+from local_stack.postgres import Postgres
+from local_stack.process import kill_session
+from local_stack.registry import Registry
+from local_stack.secrets_file import Secrets
+from local_stack.starting import (
+    Report,
+    Spawner,
+    bring_down,
+    bring_up,
+    interruptible,
+    is_healthy,
+    undisturbed,
+)
+from local_stack.state import State, one_command
+
+_LISTENERS = {"kafka-controller": "kafka", "airflow": "airflow-api-server"}
+"""Ports whose component has another name."""
+
+
+def _quiet(_component: str, _event: str, _seconds: float) -> None:
+    pass
+
+
+class RunningStack:
+    """The components of a stack that is up, by name."""
+
+    def __init__(self, site: Site, state: State, *, owned: bool, report: Report = _quiet) -> None:
+        self.site = site
+        self.state = state
+        self.postgres = Postgres(site)
+        self.kafka = Kafka(site)
+        self.registry = Registry(site)
+        self.connect = Connect(site)
+        self.connector = Connector(site)
+        self._report = report
+        self._owned = owned
+        self._spawner = Spawner(state, owned=owned)
+
+    def components(self) -> list[Component]:
+        return [self.postgres, self.kafka, self.registry, self.connect, self.connector]
+
+    def job_environment(self) -> dict[str, str]:
+        """What `spark_jobs/*.py` need beside PATH; passwords are in it."""
+        return job_environment(self.site)
+
+    def running(self) -> set[str]:
+        """Names of components whose process lives."""
+        return {name for name, record in self.state.processes.items() if record.is_alive}
+
+    def start(self, *names: str) -> None:
+        """Start these (all, without a name) and wait until they are healthy; running ones are left alone."""
+        self._clear_remains()
+        alive = self.running()
+        wanted = self._named(names) if names else self.components()
+        missing = [component for component in wanted if component.name not in alive]
+        bring_up(missing, spawner=self._spawner, ready=alive, report=self._report)
+        if names and {"postgres", "registry", "connect"} <= self.running():
+            self.connector.settle()
+
+    def stop(self, *names: str) -> None:
+        """Stop these (all, without a name); the data stays."""
+        chosen = self._named(names) if names else self.components()
+        bring_down(chosen, state=self.state, report=self._report)
+
+    def close(self) -> None:
+        self._spawner.close()
+
+    def health(self) -> dict[str, bool]:
+        """Component -> whether it lives and answers as ours; components that were never started are left out."""
+        records = self.state.processes
+        return {c.name: is_healthy(c, records[c.name]) for c in self.components() if c.name in records}
+
+    def _named(self, names: Sequence[str]) -> list[Component]:
+        known = {component.name: component for component in self.components()}
+        for name in names:
+            if name not in known:
+                raise UnknownComponentError(name, tuple(known))
+        return [known[name] for name in dict.fromkeys(names)]
+
+    def _clear_remains(self) -> None:
+        """Processes that a dead component left behind would hold its ports and locks."""
+        for name, record in self.state.processes.items():
+            if not record.is_alive:
+                kill_session(record)
+                self.state.forget_process(name)
+
+
+class LocalStack:
+    """A folder that holds a stack, running or not."""
+
+    def __init__(self, root: Path | None = None, *, report: Report = _quiet) -> None:
+        self.layout = Layout(root.absolute()) if root is not None else Layout.default()
+        self.state = State(self.layout)
+        self._report = report
+
+    @contextmanager
+    def running(self) -> Iterator[RunningStack]:
+        """Up for the length of the block, and down when its owner ends in whatever way."""
+        with interruptible(), one_command(self.layout):
+            if alive := self._alive():
+                raise AlreadyRunningError(self.layout.root, alive)
+            stack = self._open(owned=True)
+            try:
+                stack.start()
+                yield stack
+            finally:
+                with undisturbed():
+                    stack.stop()
+                    stack.close()
+
+    def up(self, *, fresh: bool = False) -> RunningStack:
+        """Start what does not run yet; it outlives this process."""
+        with interruptible(), one_command(self.layout):
+            if fresh:
+                self._wipe()
+            before = set(self._alive())
+            stack = self._open(owned=False)
+            try:
+                stack.start()
+            except BaseException:
+                with undisturbed():
+                    stack.stop(*(stack.running() - before))
+                raise
+            finally:
+                stack.close()
+            return stack
+
+    def attach(self) -> RunningStack:
+        """The stack that `up` left running, or what is left of it."""
+        if not self.state.ports or not self.layout.secrets_file.exists():
+            raise NotRunningError("the stack")
+        secrets = Secrets.kept_in(self.layout.secrets_file)
+        site = Site(self.layout, self.state.ports, secrets, find_java())
+        return RunningStack(site, self.state, owned=False, report=self._report)
+
+    @contextmanager
+    def attached_alone(self) -> Iterator[RunningStack]:
+        """Like `attach`, for commands that change something."""
+        with interruptible(), one_command(self.layout):
+            stack = self.attach()
+            try:
+                yield stack
+            finally:
+                stack.close()
+
+    def down(self) -> bool:
+        """Stop everything and keep the data; False when nothing ran."""
+        with one_command(self.layout), undisturbed():
+            return self._down()
+
+    def clean(self) -> None:
+        """Stop everything and delete the folder's content."""
+        with one_command(self.layout), undisturbed():
+            self._wipe()
+
+    def _down(self) -> bool:
+        if not self.state.processes:
+            return False
+        stack = self.attach()
+        stack.stop()
+        stack.close()
+        return True
+
+    def _wipe(self) -> None:
+        self._down()
+        for path in self.layout.root.iterdir():
+            if path == self.layout.lock_file:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    def _alive(self) -> list[str]:
+        return [name for name, record in self.state.processes.items() if record.is_alive]
+
+    def _open(self, *, owned: bool) -> RunningStack:
+        began = time.monotonic()
+        java = find_java()
+        if fetch(select_groups(read_lock(), DEFAULT_GROUPS)):
+            self._report("artifacts", "fetched", time.monotonic() - began)
+        write_spark_conf(self.layout.spark_conf)
+        self.layout.lake.mkdir(parents=True, exist_ok=True)
+        secrets = Secrets.kept_in(self.layout.secrets_file)
+        site = Site(self.layout, self._settle_ports(), secrets, java)
+        return RunningStack(site, self.state, owned=owned, report=self._report)
+
+    def _settle_ports(self) -> dict[str, int]:
+        alive = set(self._alive())
+        before = self.state.ports
+        ours = {port for listener, port in before.items() if _LISTENERS.get(listener, listener) in alive}
+        choice = choose_ports(
+            before, seed=str(self.layout.root), free=lambda port: port in ours or is_free(port)
+        )
+        for listener, port in choice.moved.items():
+            self._report(
+                listener, f"port {port} is taken by another program, now {choice.ports[listener]}", 0.0
+            )
+        self.state.remember_ports(dict(choice.ports))
+        return dict(choice.ports)
