@@ -46,7 +46,9 @@ class SchemaRegistry:
         self._retrying = Retrying(
             retry=retry_if_exception_type(RegistryUnavailableError),
             stop=stop_after_attempt(attempts),
-            wait=wait_exponential_jitter(initial=first_wait_seconds, max=10 * first_wait_seconds, jitter=0),
+            wait=wait_exponential_jitter(
+                multiplier=first_wait_seconds, max=10 * first_wait_seconds, jitter=0
+            ),
             reraise=True,
         )
         self._texts: dict[int, str] = {}

@@ -1,0 +1,91 @@
+"""How the columns of a table come from its schemas and grow."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from debezium_records import columns, decimal, envelope_schema, field, key_schema, optional  # type: ignore[import-not-found]
+
+from cdc_lakehouse.debezium.columns import Column, TableColumns, evolve, evolve_leniently
+from cdc_lakehouse.errors import (
+    IncompatibleSchemaError,
+    KeySchemaDriftError,
+    NotSupportedYetError,
+    UnsupportedTypeError,
+)
+
+ID = Column("id", pa.int64())
+
+
+def table(*row: Column) -> TableColumns:
+    return TableColumns(key=(ID,), row=(ID, *row))
+
+
+def test_the_columns_come_from_the_row_and_the_key():
+    found = columns(envelope_schema([field("id", "long"), field("total", optional(decimal(8, 2)))]))
+    assert found == table(Column("total", pa.decimal128(8, 2)))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "then"),
+    [
+        (pa.int16(), pa.int64(), pa.int64()),
+        (pa.int64(), pa.int32(), pa.int64()),
+        (pa.float32(), pa.float64(), pa.float64()),
+        (pa.decimal128(8, 2), pa.decimal128(12, 2), pa.decimal128(12, 2)),
+        (pa.decimal128(12, 4), pa.decimal128(8, 2), pa.decimal128(12, 4)),
+        (pa.bool_(), pa.int16(), pa.bool_()),
+    ],
+)
+def test_a_column_widens_and_never_narrows(was, now, then):
+    assert evolve(table(Column("a", was)), table(Column("a", now)), table="t").row[1].type == then
+
+
+def test_new_columns_come_last_and_missing_ones_stay():
+    a, b, c = (Column(name, pa.string()) for name in "abc")
+    assert evolve(table(a, b), table(c, b), table="t") == table(a, b, c)
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        (pa.int32(), pa.string()),
+        (pa.decimal128(8, 2), pa.decimal128(12, 4)),
+        (pa.int64(), pa.float64()),
+        (pa.timestamp("us"), pa.timestamp("us", tz="UTC")),
+    ],
+)
+def test_types_that_do_not_meet_stop_the_table_or_keep_the_old_one(was, now):
+    old, new = table(Column("a", was)), table(Column("a", now), Column("b", now))
+    with pytest.raises(IncompatibleSchemaError) as caught:
+        evolve(old, new, table="t")
+    assert (caught.value.column, caught.value.was, caught.value.now) == ("a", str(was), str(now))
+    assert evolve_leniently(old, new) == table(Column("a", was), Column("b", now))
+
+
+def test_a_changed_key_stops_the_table():
+    new = TableColumns(key=(Column("id", pa.int32()),), row=(ID,))
+    with pytest.raises(KeySchemaDriftError) as caught:
+        evolve(table(), new, table="t")
+    assert (caught.value.was, caught.value.now) == ("id int64", "id int32")
+    assert evolve_leniently(table(), new) == table()
+
+
+def test_names_alike_but_for_case_collide():
+    old, new = table(), table(Column("ID", pa.int64()))
+    with pytest.raises(NotSupportedYetError, match="columns id and ID"):
+        evolve(old, new, table="t")
+    assert evolve_leniently(old, new) == old
+    with pytest.raises(NotSupportedYetError, match="columns id and Id"):
+        columns(envelope_schema([field("id", "long"), field("Id", "long")]))
+
+
+def test_a_flattened_value_is_refused():
+    with pytest.raises(NotSupportedYetError, match="flattened"):
+        columns(key_schema())
+
+
+def test_a_float_is_no_key():
+    with pytest.raises(UnsupportedTypeError) as caught:
+        columns(key=key_schema("double"))
+    assert (caught.value.column, caught.value.type) == ("id", "double as part of the key")
