@@ -180,3 +180,10 @@ def test_pipelines_lie_where_the_environment_says():
 
 def test_pipelines_lie_beside_the_package_by_default():
     assert pipelines_folder({}) == Path(__file__).parents[2] / "include" / "pipelines"
+
+
+def test_a_registrys_own_ca_waits_for_a_later_release():
+    with pytest.raises(MissingConnectionError) as caught:
+        read(Role.REGISTRY, {"host": "https://r", "extra": {"ca_pem": PEM}})
+
+    assert caught.value.problem == "unknown key `ca_pem`; known: none"

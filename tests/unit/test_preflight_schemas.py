@@ -5,16 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-import httpx
-import pytest
-
-from cdc_lakehouse.config.settings import Connection, Role
 from cdc_lakehouse.contract import ExitCode
-from cdc_lakehouse.errors import MissingConnectionError, RegistryUnavailableError
 from cdc_lakehouse.preflight.schemas import (
-    Registry,
     TopicSchemas,
     null_becomes_default,
+    read_schemas,
     topic_schema_findings,
 )
 
@@ -38,11 +33,14 @@ def envelope(*columns: Mapping[str, object]) -> str:
     )
 
 
-def registry(answers: dict[str, httpx.Response], login: str | None = None) -> Registry:
-    def answer(request: httpx.Request) -> httpx.Response:
-        return answers.get(request.url.raw_path.decode(), httpx.Response(404, json={"error_code": 40401}))
+class ScriptedRegistry:
+    """Subjects with the texts of their versions, the oldest first."""
 
-    return Registry(Connection(Role.REGISTRY, host="http://r/v7", login=login), httpx.MockTransport(answer))
+    def __init__(self, **subjects: list[str]) -> None:
+        self._subjects = {name.replace("_", "-"): texts for name, texts in subjects.items()}
+
+    def versions(self, subject: str) -> list[tuple[int, str]]:
+        return list(enumerate(self._subjects.get(subject, [])))
 
 
 def test_a_table_that_can_be_stored_is_one_line():
@@ -98,47 +96,7 @@ def test_a_topic_without_a_key_cannot_become_silver():
 
 
 def test_the_newest_schemas_of_a_topic_are_read_by_subject():
-    found = registry(
-        {
-            "/v7/subjects": httpx.Response(200, json=["a/b-key"]),
-            "/v7/subjects/a%2Fb-key/versions/latest": httpx.Response(200, json={"schema": KEY}),
-        }
-    )
+    registry = ScriptedRegistry(t_key=[KEY], t_value=["old", "new"])
 
-    assert found.greet() == 1
-    assert found.schemas_of("a/b") == TopicSchemas(key=KEY, value=None)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [httpx.Response(404), httpx.Response(200, text="<html>"), httpx.Response(200, json={"a": 1})],
-)
-def test_somebody_else_at_the_registrys_url_is_noticed(answer):
-    with pytest.raises(MissingConnectionError) as caught:
-        registry({"/v7/subjects": answer}).greet()
-
-    assert (
-        caught.value.problem == "http://r/v7 is no schema registry; Apicurio's URL ends with /apis/ccompat/v7"
-    )
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_login_is_for_a_person_to_correct(status):
-    with pytest.raises(MissingConnectionError) as caught:
-        registry({"/v7/subjects": httpx.Response(status)}, login="me").greet()
-
-    assert caught.value.problem == f"the registry refuses its login (HTTP {status})"
-
-
-def test_a_registry_that_is_ill_may_be_well_next_time():
-    with pytest.raises(RegistryUnavailableError) as caught:
-        registry({"/v7/subjects": httpx.Response(503)}).greet()
-
-    assert caught.value.reason == "HTTP 503"
-
-
-def test_a_certificate_that_is_none_is_named():
-    with pytest.raises(MissingConnectionError) as caught:
-        Registry(Connection(Role.REGISTRY, host="https://r", extra={"ca_pem": "-----BEGIN CERTIFICATE-----"}))
-
-    assert caught.value.problem.startswith("its ca_pem is not a certificate")
+    assert read_schemas(registry, "t") == TopicSchemas(key=KEY, value="new")
+    assert read_schemas(registry, "u") == TopicSchemas(key=None, value=None)

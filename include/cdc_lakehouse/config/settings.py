@@ -39,7 +39,7 @@ _VARIABLE = {
 }
 _EXTRA_KEYS = {
     Role.KAFKA: ("security_protocol", "sasl_mechanism", "ca_pem"),
-    Role.REGISTRY: ("ca_pem",),
+    Role.REGISTRY: (),
     Role.STORAGE: ("root", "endpoint", "region"),
 }
 _KEYS = ("host", "port", "login", "password", "extra")
@@ -77,7 +77,6 @@ class RegistrySettings:
     url: str
     login: str | None = None
     password: str | None = field(default=None, repr=False)
-    ca_pem: str | None = None
 
 
 def pipelines_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -159,7 +158,6 @@ def registry_settings(connection: Connection) -> RegistrySettings:
         url=parts.geturl().rstrip("/"),
         login=connection.login,
         password=connection.password,
-        ca_pem=connection.extra.get("ca_pem"),
     )
 
 
@@ -168,7 +166,7 @@ def _refuse_unknown(connection: Connection, found: Mapping[str, object], known: 
     for key in found:
         if key not in known:
             close = get_close_matches(key, known, n=1)
-            hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
+            hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known) or 'none'}"
             raise connection.problem(f"unknown key `{key}`; {hint}")
 
 

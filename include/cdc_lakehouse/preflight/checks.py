@@ -8,12 +8,14 @@ from pathlib import Path
 from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.models import Pipeline
-from cdc_lakehouse.config.settings import Role, connection_from_environment, storage_root
+from cdc_lakehouse.config.settings import Role, connection_from_environment, registry_settings, storage_root
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.preflight.findings import Finding
+from cdc_lakehouse.preflight.greeting import greet_registry
 from cdc_lakehouse.preflight.lake import lake_finding
-from cdc_lakehouse.preflight.schemas import Registry, schema_findings
+from cdc_lakehouse.preflight.schemas import schema_findings
 from cdc_lakehouse.preflight.topics import read_kafka, topic_findings
+from cdc_lakehouse.registry.client import SchemaRegistry
 
 
 def check_pipeline(
@@ -48,9 +50,12 @@ def _kafka(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator[Fi
 
 
 def _registry(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator[Finding]:
-    registry = Registry(connection_from_environment(Role.REGISTRY, environ))
-    yield Finding.fine("registry", f"subjects {registry.greet()}")
-    yield from schema_findings(pipeline, registry)
+    connection = connection_from_environment(Role.REGISTRY, environ)
+    subjects = greet_registry(connection)
+    settings = registry_settings(connection)
+    yield Finding.fine("registry", f"subjects {subjects} at {settings.url}")
+    with SchemaRegistry(settings.url, login=settings.login, password=settings.password) as registry:
+        yield from schema_findings(pipeline, registry)
 
 
 def _lake(environ: Mapping[str, str] | None) -> Iterator[Finding]:
