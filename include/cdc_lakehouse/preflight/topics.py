@@ -6,16 +6,17 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from cdc_lakehouse.config.models import Pipeline, Table
-from cdc_lakehouse.errors import TopicMissingError
+from cdc_lakehouse.errors import BrokerUnavailableError, TopicMissingError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
 from cdc_lakehouse.preflight.findings import Finding
 
 _TIMEOUT_SECONDS = 10.0
+_NOT_ALLOWED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _SHORT_RETENTION = timedelta(days=1)
 
 
@@ -98,15 +99,21 @@ def _readable(span: timedelta) -> str:
 
 
 def _keeping(settings: Mapping[str, str], topics: Collection[str]) -> dict[str, TopicKeeping]:
+    """Of those topics whose settings this login may read."""
     if not topics:
         return {}
+    admin = AdminClient(dict(settings))  # kept by name: futures of a collected client never succeed
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
-    futures = AdminClient(dict(settings)).describe_configs(resources, request_timeout=_TIMEOUT_SECONDS)
     found = {}
-    for resource, future in futures.items():
+    for resource, future in admin.describe_configs(resources, request_timeout=_TIMEOUT_SECONDS).items():
         try:
             entries = future.result(timeout=_TIMEOUT_SECONDS + 5)
-        except (KafkaException, TimeoutError):
-            continue  # said as a warning: a missing entry means that Kafka did not tell
-        found[resource.name] = keeping_of({name: entry.value for name, entry in entries.items()})
+        except KafkaException as error:
+            if error.args[0].code() not in _NOT_ALLOWED:
+                reason = error.args[0].str()
+                raise BrokerUnavailableError(
+                    bootstrap=settings["bootstrap.servers"], reason=reason
+                ) from error
+        else:
+            found[resource.name] = keeping_of({name: entry.value for name, entry in entries.items()})
     return found
