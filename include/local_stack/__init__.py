@@ -1,4 +1,4 @@
-"""PostgreSQL, Kafka, Connect with Debezium, a registry and Airflow as plain child processes, for demo and tests."""
+"""The whole chain from PostgreSQL to Airflow as plain child processes, for demo and tests."""
 
 from local_stack.stack import LocalStack, RunningStack
 

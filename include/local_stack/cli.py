@@ -23,7 +23,8 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 
 
 def _say(component: str, event: str, seconds: float) -> None:
-    print(f"  {seconds:5.1f} s  {component:<20} {event}", flush=True)
+    sys.stdout.write(f"  {seconds:5.1f} s  {component:<22} {event}\n")
+    sys.stdout.flush()
 
 
 def _stack() -> LocalStack:
@@ -33,6 +34,7 @@ def _stack() -> LocalStack:
 @app.command()
 def up(
     *,
+    airflow: Annotated[bool, typer.Option(help="With Airflow's four processes.")] = True,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Delete the data of an earlier stack first.")
     ] = False,
@@ -41,7 +43,7 @@ def up(
     began = time.monotonic()
     stack = _stack()
     before = {name for name, record in stack.state.processes.items() if record.is_alive}
-    running = stack.up(fresh=fresh)
+    running = stack.up(fresh=fresh, airflow=airflow)
     if before and not fresh and before == running.running():
         print(f"the stack in {stack.layout.root} runs already")
     else:
@@ -122,10 +124,10 @@ def _show(running: RunningStack) -> bool:
         if component.name in health:
             word = "healthy" if health[component.name] else "DOWN"
             print(
-                f"  {component.name:<20} {word:<8} pid {records[component.name].pid:<8} {component.address}"
+                f"  {component.name:<22} {word:<8} pid {records[component.name].pid:<8} {component.address}"
             )
     state = running.connector.state_or_unknown()
-    print(f"  {running.connector.name:<20} {state.lower()}")
+    print(f"  {running.connector.name:<22} {state.lower()}")
     return all(health.values()) and state == "RUNNING"
 
 

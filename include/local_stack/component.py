@@ -44,6 +44,8 @@ class Component:
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
     """Components that must be healthy before this one is launched."""
+    stops_before: ClassVar[tuple[str, ...]] = ()
+    """Others that must not stop before this one, beside those that it needs."""
     listener: ClassVar[str | None] = None
     """The port that it opens."""
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM

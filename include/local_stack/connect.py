@@ -32,6 +32,7 @@ class Connect(Component):
     name = "connect"
     listener = "connect"
     needs = ("kafka",)
+    stops_before = ("postgres", "registry")
 
     @property
     def address(self) -> str:
@@ -111,7 +112,7 @@ class Connect(Component):
             "offset.storage.replication.factor": "1",
             "status.storage.replication.factor": "1",
             "topic.creation.enable": "true",
-            "offset.flush.interval.ms": "2000",
+            "offset.flush.interval.ms": "1000",
             "scheduled.rebalance.max.delay.ms": "0",
             "task.shutdown.graceful.timeout.ms": "3000",
             "plugin.path": str(self.folder / "plugins"),

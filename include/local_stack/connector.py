@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import httpx
+import psycopg
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from local_stack.component import Component, Site
@@ -21,6 +22,11 @@ from local_stack.shop import CAPTURED_TABLES, SIGNAL_TABLE, create_tables
 PREFIX = "shop"
 SLOT = "shop"
 _HEARTBEAT = "heartbeat"
+_SLOT_IS_ACTIVE = "SELECT bool_or(active) FROM pg_replication_slots WHERE slot_name = %s"
+_CONFIRMED = (
+    "SELECT confirmed_flush_lsn, confirmed_flush_lsn >= %s::pg_lsn "
+    "FROM pg_replication_slots WHERE slot_name = %s"
+)
 
 
 class Connector(Component):
@@ -91,11 +97,10 @@ class Connector(Component):
             connection.autocommit = True
             wanted = str(_value(connection, "SELECT pg_current_wal_lsn()"))
             # something after it, because an idle stream confirms nothing
-            connection.execute("SELECT pg_logical_emit_message(true, %s, 'caught up?')", (_HEARTBEAT,))
+            connection.execute("SELECT pg_logical_emit_message(false, %s, 'caught up?')", (_HEARTBEAT,))
             deadline = time.monotonic() + seconds
-            query = f"SELECT confirmed_flush_lsn, confirmed_flush_lsn >= '{wanted}' FROM pg_replication_slots"  # noqa: S608
             while True:
-                row = connection.execute(f"{query} WHERE slot_name = '{SLOT}'").fetchone()
+                row = connection.execute(_CONFIRMED, (wanted, SLOT)).fetchone()
                 if row is not None and row[1]:
                     return wanted
                 if time.monotonic() > deadline:
@@ -104,11 +109,7 @@ class Connector(Component):
 
     def _slot_is_active(self) -> bool:
         with Postgres(self.site).connect(SHOP) as connection:
-            return bool(
-                _value(
-                    connection, f"SELECT bool_or(active) FROM pg_replication_slots WHERE slot_name = '{SLOT}'"
-                )
-            )
+            return _value(connection, _SLOT_IS_ACTIVE, SLOT) is True
 
     def _status(self) -> dict[str, Any]:
         with Connect(self.site).client() as client:
@@ -122,8 +123,8 @@ class Connector(Component):
         return traces[0] if traces else f"its state is {self.state()}"
 
 
-def _value(connection: Any, query: str) -> object:
-    row = connection.execute(query).fetchone()
+def _value(connection: psycopg.Connection[Any], query: str, *values: str) -> object:
+    row = connection.execute(query.encode(), values).fetchone()
     return row[0] if row is not None else None
 
 
@@ -164,7 +165,7 @@ def connector_settings(site: Site) -> dict[str, str]:
         "provide.transaction.metadata": "true",
         "heartbeat.interval.ms": "1000",
         "heartbeat.action.query": f"SELECT pg_logical_emit_message(false, '{_HEARTBEAT}', now()::text)",
-        "logical.decoding.message.prefix.exclude.list": _HEARTBEAT,
+        "message.prefix.exclude.list": _HEARTBEAT,
         "schema.name.adjustment.mode": "avro",
         "field.name.adjustment.mode": "avro",
         "poll.interval.ms": "50",

@@ -21,7 +21,7 @@ Connection = Mapping[str, object]
 
 
 def connections(site: Site) -> dict[str, Connection]:
-    """Airflow's connection id -> the connection; each has conn_type, host, login, password, extra as it needs."""
+    """Airflow's connection id -> the connection; with the fields that it needs."""
     return {
         "lakehouse_kafka": {
             "conn_type": "generic",

@@ -18,7 +18,8 @@ class BusyError(StackError):
 class AlreadyRunningError(StackError):
     def __init__(self, root: Path, names: Sequence[str]) -> None:
         super().__init__(
-            f"the stack in {root} runs already ({', '.join(names)}); stop it with `python -m local_stack down`"
+            f"the stack in {root} runs already ({', '.join(names)}); "
+            "stop it with `python -m local_stack down`"
         )
 
 
@@ -52,8 +53,8 @@ class NotCapturedError(StackError):
 
     def __init__(self, wanted: str, confirmed: str, seconds: float) -> None:
         super().__init__(
-            f"after {seconds:.0f} s the connector has confirmed {confirmed}, but the database stood at {wanted}; "
-            "look at `python -m local_stack logs connect`"
+            f"after {seconds:.0f} s the connector has confirmed {confirmed}, but the database stood at "
+            f"{wanted}; look at `python -m local_stack logs connect`"
         )
 
 

@@ -139,6 +139,6 @@ def _somebody() -> tuple[str, ...]:
         raise UnsupportedPlatformError("PostgreSQL does not run as root and there is no `unshare`") from None
     if probe.returncode != 0:
         raise UnsupportedPlatformError(
-            "PostgreSQL does not run as root and user namespaces are switched off; run this as an ordinary user"
+            "PostgreSQL does not run as root and user namespaces are off; run this as an ordinary user"
         )
     return _AS_SOMEBODY

@@ -32,7 +32,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
-    """Enough to recognise a process after this command has ended: a pid alone may be somebody else's by then."""
+    """Enough to recognise a process in a later command: a pid alone may be somebody else's by then."""
 
     pid: int
     started: int
@@ -70,7 +70,7 @@ def _command(launch: Launch, *, owned: bool) -> list[str]:
 
 
 def spawn(launch: Launch, *, log: Path, owned: bool) -> tuple[subprocess.Popen[bytes], ProcessRecord]:
-    """Start in a new session; `owned` ties it to the calling *thread*, which must live as long as it should."""
+    """Start in a new session; `owned` ties it to the calling *thread*: it dies when that ends."""
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists():
         log.replace(log.with_suffix(".previous.log"))
@@ -134,9 +134,9 @@ def stop(record: ProcessRecord, *, stop_signal: signal.Signals, patience: float)
     """Ask, wait, then kill what is left of the session; False when it had to be killed."""
     if record.is_alive:
         os.kill(record.pid, stop_signal)
-    ended = _wait_until(lambda: not record.is_alive, patience)
+    ended = wait_until(lambda: not record.is_alive, patience)
     if ended:
-        _wait_until(lambda: not session_members(record), _OPEN_SESSION_SECONDS)
+        wait_until(lambda: not session_members(record), _OPEN_SESSION_SECONDS)
     return kill_session(record) == 0 and ended
 
 
@@ -155,7 +155,7 @@ def kill_session(record: ProcessRecord) -> int:
     return killed
 
 
-def _wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

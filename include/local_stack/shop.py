@@ -33,6 +33,7 @@ def seed(connection: Connection, *, customers: int = 200, products: int = 50, or
     if connection.execute("SELECT EXISTS (SELECT FROM customers)").fetchone() == (True,):
         connection.rollback()
         return
+    connection.commit()
     rng = Random(1)  # noqa: S311 - repeatable, not secret
     with connection.transaction():
         for number in range(1, products + 1):
@@ -61,6 +62,7 @@ def change(connection: Connection, rng: Random, *, transactions: int) -> int:
         _remove_customer,
     )
     weights = (30, 30, 20, 6, 8, 4, 2)
+    connection.commit()  # or the blocks below would only be savepoints
     for _ in range(transactions):
         rollback = rng.random() < 0.05
         with connection.transaction(force_rollback=rollback):

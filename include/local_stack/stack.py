@@ -12,6 +12,13 @@ from artifacts.fetch import fetch
 from artifacts.java import find_java
 from artifacts.lock import DEFAULT_GROUPS, read_lock, select_groups
 from artifacts.spark_conf import write_spark_conf
+from local_stack.airflow import (
+    AirflowApiServer,
+    AirflowDagProcessor,
+    AirflowMetadata,
+    AirflowScheduler,
+    AirflowTriggerer,
+)
 from local_stack.component import Component, Site
 from local_stack.connect import Connect
 from local_stack.connector import Connector
@@ -46,7 +53,9 @@ def _quiet(_component: str, _event: str, _seconds: float) -> None:
 class RunningStack:
     """The components of a stack that is up, by name."""
 
-    def __init__(self, site: Site, state: State, *, owned: bool, report: Report = _quiet) -> None:
+    def __init__(
+        self, site: Site, state: State, *, owned: bool, airflow: bool = True, report: Report = _quiet
+    ) -> None:
         self.site = site
         self.state = state
         self.postgres = Postgres(site)
@@ -54,12 +63,18 @@ class RunningStack:
         self.registry = Registry(site)
         self.connect = Connect(site)
         self.connector = Connector(site)
+        self.airflow = AirflowApiServer(site)
         self._report = report
-        self._owned = owned
+        self._with_airflow = airflow
         self._spawner = Spawner(state, owned=owned)
 
     def components(self) -> list[Component]:
-        return [self.postgres, self.kafka, self.registry, self.connect, self.connector]
+        chain = [self.postgres, self.kafka, self.registry, self.connect, self.connector]
+        return [*chain, *self._airflow_components()] if self._with_airflow else chain
+
+    def _airflow_components(self) -> list[Component]:
+        kinds = (AirflowMetadata, AirflowScheduler, AirflowDagProcessor, AirflowTriggerer)
+        return [*(kind(self.site) for kind in kinds), self.airflow]
 
     def job_environment(self) -> dict[str, str]:
         """What `spark_jobs/*.py` need beside PATH; passwords are in it."""
@@ -88,7 +103,7 @@ class RunningStack:
         self._spawner.close()
 
     def health(self) -> dict[str, bool]:
-        """Component -> whether it lives and answers as ours; components that were never started are left out."""
+        """Component -> whether it lives and answers as ours; those that were never started are left out."""
         records = self.state.processes
         return {c.name: is_healthy(c, records[c.name]) for c in self.components() if c.name in records}
 
@@ -116,12 +131,12 @@ class LocalStack:
         self._report = report
 
     @contextmanager
-    def running(self) -> Iterator[RunningStack]:
+    def running(self, *, airflow: bool = True) -> Iterator[RunningStack]:
         """Up for the length of the block, and down when its owner ends in whatever way."""
         with interruptible(), one_command(self.layout):
             if alive := self._alive():
                 raise AlreadyRunningError(self.layout.root, alive)
-            stack = self._open(owned=True)
+            stack = self._open(owned=True, airflow=airflow)
             try:
                 stack.start()
                 yield stack
@@ -130,13 +145,13 @@ class LocalStack:
                     stack.stop()
                     stack.close()
 
-    def up(self, *, fresh: bool = False) -> RunningStack:
+    def up(self, *, fresh: bool = False, airflow: bool = True) -> RunningStack:
         """Start what does not run yet; it outlives this process."""
         with interruptible(), one_command(self.layout):
             if fresh:
                 self._wipe()
             before = set(self._alive())
-            stack = self._open(owned=False)
+            stack = self._open(owned=False, airflow=airflow)
             try:
                 stack.start()
             except BaseException:
@@ -196,7 +211,7 @@ class LocalStack:
     def _alive(self) -> list[str]:
         return [name for name, record in self.state.processes.items() if record.is_alive]
 
-    def _open(self, *, owned: bool) -> RunningStack:
+    def _open(self, *, owned: bool, airflow: bool) -> RunningStack:
         began = time.monotonic()
         java = find_java()
         if fetch(select_groups(read_lock(), DEFAULT_GROUPS)):
@@ -205,7 +220,7 @@ class LocalStack:
         self.layout.lake.mkdir(parents=True, exist_ok=True)
         secrets = Secrets.kept_in(self.layout.secrets_file)
         site = Site(self.layout, self._settle_ports(), secrets, java)
-        return RunningStack(site, self.state, owned=owned, report=self._report)
+        return RunningStack(site, self.state, owned=owned, airflow=airflow, report=self._report)
 
     def _settle_ports(self) -> dict[str, int]:
         alive = set(self._alive())

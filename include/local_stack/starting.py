@@ -23,12 +23,12 @@ Report = Callable[[str, str, float], None]
 _PAUSE = 0.1
 
 
-class Cancelled(StackError):
+class CancelledStartError(StackError):
     """Another component failed or somebody pressed Ctrl-C."""
 
 
 class Spawner:
-    """Owns one thread that starts all processes: they are told to die when the thread that started them does."""
+    """One thread that starts all processes: they are told to die when the thread that started them does."""
 
     def __init__(self, state: State, *, owned: bool) -> None:
         self._state = state
@@ -42,7 +42,7 @@ class Spawner:
 
     def _start(self, component: Component) -> ProcessRecord | None:
         if self._refuses:
-            raise Cancelled
+            raise CancelledStartError
         launch = component.launch()
         if launch is None:
             return None
@@ -93,17 +93,17 @@ def bring_up(components: Sequence[Component], *, spawner: Spawner, ready: set[st
 def _wait_for(event: threading.Event, cancel: threading.Event) -> None:
     while not event.wait(_PAUSE):
         if cancel.is_set():
-            raise Cancelled
+            raise CancelledStartError
 
 
 def _start_one(component: Component, spawner: Spawner, cancel: threading.Event) -> None:
     if cancel.is_set():
-        raise Cancelled
+        raise CancelledStartError
     record = spawner.start(component)
     deadline = time.monotonic() + component.patience
     while record is not None and not _answers(component, record):
         if cancel.is_set():
-            raise Cancelled
+            raise CancelledStartError
         if not record.is_alive:
             raise ComponentFailedError(component.name, last_words(component.log), component.log)
         if time.monotonic() > deadline:
@@ -141,7 +141,7 @@ def bring_down(components: Sequence[Component], *, state: State, report: Report)
     records = state.processes
     left = [component for component in components if component.name in records]
     while left:
-        needed = {name for component in left for name in component.needs}
+        needed = {name for component in left for name in (*component.needs, *component.stops_before)}
         wave = [component for component in left if component.name not in needed]
         with ThreadPoolExecutor(len(wave)) as pool:
             list(pool.map(lambda c: _stop_one(c, records[c.name], state, report, began), wave))
