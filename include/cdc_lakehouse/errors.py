@@ -64,7 +64,9 @@ class RetryableError(LakehouseError):
 class BrokerUnavailableError(RetryableError):
     code = "BROKER_UNAVAILABLE"
     sentence = "Kafka at {bootstrap} did not answer: {reason}"
-    advice = "Nothing was lost. The next try continues where the table stands; look at the broker if it persists."
+    advice = (
+        "Nothing was lost. The next try continues where the table stands; look at the broker if it persists."
+    )
     bootstrap: str
     reason: str
 
@@ -73,7 +75,9 @@ class BrokerUnavailableError(RetryableError):
 class RegistryUnavailableError(RetryableError):
     code = "REGISTRY_UNAVAILABLE"
     sentence = "the schema registry at {url} did not answer: {reason}"
-    advice = "Nothing was written or quarantined. Start the registry again; the next try reads the same records."
+    advice = (
+        "Nothing was written or quarantined. Start the registry again; the next try reads the same records."
+    )
     url: str
     reason: str
 
@@ -129,7 +133,7 @@ class MissingConnectionError(ConfigError):
 class UnsupportedTypeError(ConfigError):
     code = "UNSUPPORTED_TYPE"
     sentence = "column {column} of {table} has the type {type}, which is not supported yet"
-    advice = "Leave the column out at the connector (column.exclude.list), or wait for a release that knows the type."
+    advice = "Leave the column out at the connector (column.exclude.list) until a release knows the type."
     table: str
     column: str
     type: str
@@ -174,8 +178,10 @@ class DataError(LakehouseError):
 @dataclass(eq=False, kw_only=True)
 class OffsetsLostError(DataError):
     code = "OFFSETS_LOST"
-    sentence = "{table} stands at offset {next_offset} of {topic}/{partition}, but Kafka holds {earliest}..{latest}"
-    advice = "The records between were removed by retention or the topic was cut. Take a new snapshot of the table."
+    sentence = (
+        "{table} stands at offset {next_offset} of {topic}/{partition}, but Kafka holds {earliest}..{latest}"
+    )
+    advice = "Retention removed the records between, or the topic was cut. Take a new snapshot of the table."
     table: str
     topic: str
     partition: int
@@ -229,7 +235,9 @@ class KeySchemaDriftError(DataError):
 class UnknownSchemaError(DataError):
     code = "UNKNOWN_SCHEMA"
     sentence = "the registry does not know the schema id(s) {ids} that records of {table} carry"
-    advice = "Check that the registry connection names the registry the connector writes to; nothing was written."
+    advice = (
+        "Check that the registry connection names the registry the connector writes to; nothing was written."
+    )
     table: str
     ids: str
 
@@ -237,8 +245,10 @@ class UnknownSchemaError(DataError):
 @dataclass(eq=False, kw_only=True)
 class UnsupportedEventError(DataError):
     code = "UNSUPPORTED_EVENT"
-    sentence = "{table} has {count} record(s) of a kind that is not supported yet: {kind}, first at {coordinate}"
-    advice = "Bronze keeps every record; silver of this table waits for a release that applies them. Nothing is lost."
+    sentence = (
+        "{table} has {count} record(s) of a kind that is not supported yet: {kind}, first at {coordinate}"
+    )
+    advice = "Bronze keeps every record; silver of this table waits for a release that applies them."
     table: str
     kind: str
     count: int
@@ -249,7 +259,9 @@ class UnsupportedEventError(DataError):
 class ForeignCommitError(DataError):
     code = "FOREIGN_COMMIT"
     sentence = "version {version} of {table} ({operation}) changed data and is not ours"
-    advice = "Somebody restored or edited the table by hand. Restore the version before it, or rebuild the table."
+    advice = (
+        "Somebody restored or edited the table by hand. Restore the version before it, or rebuild the table."
+    )
     table: str
     version: int
     operation: str
@@ -259,6 +271,8 @@ class ForeignCommitError(DataError):
 class LedgerLostError(DataError):
     code = "LEDGER_LOST"
     sentence = "{table} at {path} holds data but no commit states its progress"
-    advice = "Move the folder away and let the table be built again, or restore a version that has its ledger."
+    advice = (
+        "Move the folder away and let the table be built again, or restore a version that has its ledger."
+    )
     table: str
     path: str

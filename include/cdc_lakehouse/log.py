@@ -12,13 +12,14 @@ import sys
 from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MARK = "cdc_lakehouse"
-_bound: ContextVar[Mapping[str, object]] = ContextVar("bound_facts", default={})
+_bound: ContextVar[Mapping[str, object]] = ContextVar("bound_facts", default=MappingProxyType({}))
 _PLAIN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 

@@ -1,0 +1,65 @@
+"""What a running application knows: its request, its pipeline, its connections, its attempt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+
+from cdc_lakehouse.application.command import refuse_later_options
+from cdc_lakehouse.application.session import LazySession
+from cdc_lakehouse.config.loader import find_pipeline
+from cdc_lakehouse.config.models import Pipeline, Table
+from cdc_lakehouse.config.settings import Connection, Role, connection_from_environment, storage_root
+from cdc_lakehouse.contract import JobRequest
+from cdc_lakehouse.errors import InvalidPipelineError
+from cdc_lakehouse.lake.names import Lake, new_attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    request: JobRequest
+    pipeline: Pipeline
+    tables: tuple[Table, ...]
+    lake: Lake
+    attempt: str
+    spark: LazySession
+
+    @classmethod
+    def from_request(cls, request: JobRequest, *, attempt: str) -> Application:
+        """Raises a `ConfigError` for anything a person has to put right first."""
+        refuse_later_options(request)
+        pipeline = find_pipeline(request.pipeline)
+        storage = connection_from_environment(Role.STORAGE)
+        return cls(
+            request=request,
+            pipeline=pipeline,
+            tables=_chosen(pipeline, request.tables),
+            lake=Lake(root=storage_root(storage), pipeline=pipeline.name),
+            attempt=attempt,
+            spark=LazySession(f"{request.job} {pipeline.name}"),
+        )
+
+    def session(self) -> SparkSession:
+        return self.spark.session()
+
+    @staticmethod
+    def connection(role: Role) -> Connection:
+        return connection_from_environment(role)
+
+
+def attempt_now() -> str:
+    return new_attempt(datetime.now(UTC))
+
+
+def _chosen(pipeline: Pipeline, names: tuple[str, ...]) -> tuple[Table, ...]:
+    known = {table.name: table for table in pipeline.tables}
+    for name in names:
+        if name not in known:
+            raise InvalidPipelineError(
+                file=f"{pipeline.name}.yaml",
+                where="",
+                problem=f"has no table {name!r}; it has {', '.join(known)}",
+            )
+    return tuple(known[name] for name in names) if names else pipeline.tables

@@ -1,0 +1,54 @@
+"""What an exception means to the caller: the error of our tree behind it, or a bug."""
+
+from __future__ import annotations
+
+import re
+
+from cdc_lakehouse.contract import ExitCode, TableError
+from cdc_lakehouse.errors import (
+    BrokerUnavailableError,
+    LakehouseError,
+    StorageUnavailableError,
+    SupersededError,
+)
+
+_LOST_OFFSETS = re.compile(r"KAFKA_DATA_LOSS|OffsetOutOfRangeException|Some data may have been lost")
+_KAFKA = re.compile(
+    r"org\.apache\.kafka\.common\.errors\.\w+"
+    r"|org\.apache\.kafka\.common\.KafkaException"
+    r"|Failed to (?:create new KafkaAdminClient|construct kafka consumer)"
+)
+_CONCURRENT = re.compile(r"DELTA_CONCURRENT_\w+|Concurrent(?:Transaction|Append|Write|DeleteRead)Exception")
+_STORAGE = re.compile(r"No space left on device|Permission denied|Read-only file system|Disk quota exceeded")
+_LINE = 300
+
+
+def translated(exc: BaseException, *, table: str, attempt: str, bootstrap: str, root: str) -> BaseException:
+    """Spark wraps causes in text; the causes that a person can act on become errors of our tree."""
+    if isinstance(exc, LakehouseError):
+        return exc
+    text = str(exc)
+    if (found := _CONCURRENT.search(text)) is not None:
+        return SupersededError(table=table, seq=-1, attempt=attempt)
+    if (found := _STORAGE.search(text)) is not None:
+        return StorageUnavailableError(root=root, reason=found.group())
+    if _LOST_OFFSETS.search(text) is None and (found := _KAFKA.search(text)) is not None:
+        return BrokerUnavailableError(bootstrap=bootstrap, reason=_line_with(text, found.start()))
+    return exc
+
+
+def as_table_error(exc: BaseException) -> TableError:
+    if isinstance(exc, LakehouseError):
+        return exc.as_table_error()
+    first_line = next(iter(str(exc).strip().splitlines()), "")
+    return TableError(
+        code="BUG",
+        exit_code=ExitCode.BUG,
+        sentence=f"{type(exc).__name__}: {first_line[:_LINE]}",
+        advice="This release does not foresee it. The log has the traceback; the next try starts clean.",
+    )
+
+
+def _line_with(text: str, position: int) -> str:
+    start = text.rfind("\n", 0, position) + 1
+    return text[start:].splitlines()[0].strip()[:_LINE]

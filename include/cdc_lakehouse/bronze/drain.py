@@ -1,0 +1,83 @@
+"""Drain: read everything that is in Kafka now, in micro-batches, and stop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from cdc_lakehouse.bronze.checkpoint import end_of_batch, starting_offsets
+from cdc_lakehouse.bronze.plan import DrainPlan
+from cdc_lakehouse.lake.ledger import Ranges
+
+logger = logging.getLogger(__name__)
+
+WriteBatch = Callable[[DataFrame, Ranges], None]
+
+
+def drain(
+    session: SparkSession,
+    plan: DrainPlan,
+    *,
+    write: WriteBatch,
+    checkpoint: str,
+    kafka: Mapping[str, str],
+    max_offsets_per_trigger: int,
+) -> None:
+    """Call `write` with each micro-batch and its exact range, in order; raise what it raised.
+
+    The checkpoint is scratch: it starts at the ledger's end and nobody reads it afterwards. A second
+    call with a plan that was carried out already is stopped by `write`.
+    """
+    records = (
+        session.readStream.format("kafka")
+        .options(**{f"kafka.{key}": value for key, value in kafka.items()})
+        .option("kafka.isolation.level", "read_committed")
+        .option("subscribe", ",".join(topic.name for topic in plan.topics))
+        .option("startingOffsets", starting_offsets(plan.start))
+        .option("maxOffsetsPerTrigger", max_offsets_per_trigger)
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
+        .load()
+    )
+    batches = _Batches(plan=plan, write=write, checkpoint=checkpoint, position=plan.start)
+    query = (
+        records.writeStream.foreachBatch(batches.on_batch)
+        .option("checkpointLocation", checkpoint)
+        .queryName(f"drain {plan.table}")
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    except Exception:
+        if batches.failure is not None:
+            raise batches.failure from None
+        raise
+    finally:
+        query.stop()
+
+
+@dataclass(slots=True)
+class _Batches:
+    """Spark's callback: knows where the batch before ended, keeps what `write` raised."""
+
+    plan: DrainPlan
+    write: WriteBatch
+    checkpoint: str
+    position: Mapping[str, Mapping[int, int]]
+    failure: Exception | None = field(default=None)
+
+    def on_batch(self, batch: DataFrame, batch_id: int) -> None:
+        end = end_of_batch(self.checkpoint, batch_id)
+        added = self.plan.added(self.position, end)
+        logger.info("batch planned", extra={"batch": batch_id, "ranges": added})
+        try:
+            self.write(batch, added)
+        except Exception as exc:
+            # The way through the JVM would turn it into text.
+            self.failure = exc
+            raise
+        self.position = end

@@ -1,0 +1,128 @@
+"""Drain one table into bronze: batch by batch, each with its ledger in the same commit."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.avro.unknown import unknown_ids_by_place
+from cdc_lakehouse.bronze.decode_udf import decoded
+from cdc_lakehouse.bronze.drain import drain
+from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
+from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve_unknown
+from cdc_lakehouse.bronze.table_schema import columns_in, table_schema
+from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
+from cdc_lakehouse.config.models import Raw, Table
+from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.debezium.plans import DecodePlans
+from cdc_lakehouse.lake.ledger import Ranges, topic_of
+from cdc_lakehouse.lake.tables import create_if_missing, schema_of
+from cdc_lakehouse.registry.client import SchemaRegistry
+
+logger = logging.getLogger(__name__)
+
+
+class TableIngest:
+    """One table of one attempt: its plan, the schemas met so far, the commits made so far."""
+
+    def __init__(
+        self, application: Application, table: Table, *, plan: DrainPlan, registry: SchemaRegistry
+    ) -> None:
+        self._application = application
+        self._table = table
+        self._plan = plan
+        self._registry = registry
+        self._uri = application.lake.bronze(table.name)
+        self._ledger = plan.ledger
+        self._commits: list[CommitResult] = []
+
+    def run(self, *, kafka: Mapping[str, str]) -> TableResult:
+        """Drain the plan. A second call finds the ledger advanced and is refused as superseded."""
+        session = self._application.session()
+        started = time.monotonic()
+        existing = schema_of(session, self._uri)
+        self._schemas = resolve_subjects(
+            self._registry,
+            self._table.topics,
+            table=self._table.name,
+            existing=None if existing is None else columns_in(existing),
+        )
+        create_if_missing(
+            session, self._uri, schema=table_schema(self._schemas.columns), properties=BRONZE_PROPERTIES
+        )
+        prepared = time.monotonic()
+        drain(
+            session,
+            self._plan,
+            write=self._write,
+            checkpoint=self._application.lake.checkpoint(self._table.name, self._application.attempt),
+            kafka=kafka,
+            max_offsets_per_trigger=self._table.max_offsets_per_trigger,
+        )
+        seconds = {"prepare": prepared - started, "drain": time.monotonic() - prepared}
+        return self._result({name: round(value, 3) for name, value in seconds.items()})
+
+    def _write(self, batch: DataFrame, added: Ranges) -> None:
+        """One batch, one commit; met with a schema nobody knew, the same batch again with it."""
+        if not added:
+            return
+        refuse_unless_next(self._ledger, added, attempt=self._application.attempt)
+        ledger = self._ledger.advanced(added, attempt=self._application.attempt, seen_through=None)
+        while True:
+            rows = decoded(batch, self._plans(self._schemas), attempt=self._application.attempt)
+            try:
+                commit = append(rows, ledger, uri=self._uri)
+                break
+            except Exception as exc:
+                unknown = unknown_ids_by_place(str(exc))
+                if not unknown.keys | unknown.values:
+                    raise
+                logger.info("new schemas met", extra={"ids": sorted(unknown.keys | unknown.values)})
+                self._schemas = resolve_unknown(self._registry, self._schemas, unknown)
+        self._ledger = ledger
+        self._commits.append(commit)
+        logger.info(
+            "batch committed",
+            extra={"seq": ledger.seq, "rows": commit.appended, "errors": commit.errors_by_code},
+        )
+
+    def _plans(self, schemas: KnownSchemas) -> DecodePlans:
+        return DecodePlans(
+            table=self._table.name,
+            columns=schemas.columns,
+            schemas=schemas.texts,
+            keep_raw=self._table.raw is Raw.ALWAYS,
+        )
+
+    def _result(self, seconds: Mapping[str, float]) -> TableResult:
+        errors: Counter[str] = Counter()
+        for commit in self._commits:
+            errors.update(commit.errors_by_code)
+        appended = sum(commit.appended for commit in self._commits)
+        seen = max((c.seen_through for c in self._commits if c.seen_through is not None), default=None)
+        return TableResult(
+            table=self._table.name,
+            status=TableStatus.ADVANCED if self._commits else TableStatus.IDLE,
+            ranges=self._ranges(),
+            counts={"appended": appended, "undecodable": errors.total()},
+            errors_by_code=dict(errors),
+            seen_through=None if seen is None else seen.isoformat(),
+            lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
+            seconds=seconds,
+            versions={"bronze": self._commits[-1].version} if self._commits else {},
+        )
+
+    def _ranges(self) -> dict[str, dict[str, tuple[int, int]]]:
+        found: dict[str, dict[str, tuple[int, int]]] = {}
+        for commit in self._commits:
+            for source, partitions in commit.ledger.added.items():
+                known = found.setdefault(topic_of(source), {})
+                for partition, (start, end) in partitions.items():
+                    known[str(partition)] = (known.get(str(partition), (start, end))[0], end)
+        return found

@@ -1,0 +1,84 @@
+"""The writer schemas of a table's records, and the columns that they ask for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from cdc_lakehouse.avro.unknown import UnknownIds
+from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently
+from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
+from cdc_lakehouse.registry.client import SchemaRegistry
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSchemas:
+    """What the driver knows of one table: texts by id, and the columns they evolved to."""
+
+    table: str
+    columns: TableColumns
+    texts: Mapping[int, str]
+    key_text: str
+    """The key schema that new value schemas are paired with: a key does not change in a table's life."""
+
+    def with_value(self, text: str) -> KnownSchemas:
+        """Bronze always ingests: what cannot evolve stays, and its records become undecodable."""
+        new = columns_of(self.key_text, text, table=self.table)
+        return replace(self, columns=_evolved(self.columns, new, table=self.table))
+
+
+def resolve_subjects(
+    registry: SchemaRegistry, topics: tuple[str, ...], *, table: str, existing: TableColumns | None
+) -> KnownSchemas:
+    """All versions of the topics' subjects, the oldest first: the exception in a worker stays rare.
+
+    A version that this release cannot plan is left out: it stops the table only if a record has it.
+    Raises when no version can be planned, with the reason of the newest.
+    """
+    known: KnownSchemas | None = None
+    reason: LakehouseError = UnknownSchemaError(table=table, ids=f"of the subjects of {', '.join(topics)}")
+    for topic in topics:
+        keys, values = registry.versions(f"{topic}-key"), registry.versions(f"{topic}-value")
+        for number, text in values if keys else ():
+            try:
+                grown = _grown(known, keys[-1][1], text, table=table, existing=existing)
+            except LakehouseError as exc:
+                reason = exc
+                logger.warning("schema left out", extra={"schema_id": number, "reason": str(exc)})
+            else:
+                known = replace(grown, texts={**grown.texts, **dict(keys), number: text})
+    if known is None:
+        raise reason
+    return known
+
+
+def resolve_unknown(registry: SchemaRegistry, known: KnownSchemas, ids: UnknownIds) -> KnownSchemas:
+    """Schemas that a worker met and the driver did not know. Raises for what stays unknown."""
+    found = registry.schemas(ids.keys | ids.values)
+    missing = (ids.keys | ids.values) - found.keys()
+    if missing:
+        raise UnknownSchemaError(table=known.table, ids=", ".join(map(str, sorted(missing))))
+    for number in sorted(ids.values):
+        known = known.with_value(found[number])
+    return replace(known, texts={**known.texts, **found})
+
+
+def _grown(
+    known: KnownSchemas | None, key: str, value: str, *, table: str, existing: TableColumns | None
+) -> KnownSchemas:
+    if known is not None:
+        return known.with_value(value)
+    new = columns_of(key, value, table=table)
+    columns = new if existing is None else _evolved(existing, new, table=table)
+    return KnownSchemas(table=table, columns=columns, texts={}, key_text=key)
+
+
+def _evolved(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:
+    try:
+        return evolve(existing, new, table=table)
+    except DataError as exc:
+        logger.warning("schema does not fit the table", extra={"reason": str(exc)})
+        return evolve_leniently(existing, new)

@@ -1,0 +1,44 @@
+"""A bronze table's Delta schema, from the columns of its source and back."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+
+from cdc_lakehouse.debezium.bronze import bronze_schema
+from cdc_lakehouse.debezium.columns import Column, TableColumns
+
+INGESTED_AT = StructField("ingested_at", TimestampType())
+ATTEMPT = StructField("attempt", StringType())
+
+
+def decoded_schema(columns: TableColumns) -> StructType:
+    """What the Avro UDF gives out."""
+    return from_arrow_schema(bronze_schema(columns))
+
+
+def table_schema(columns: TableColumns) -> StructType:
+    """What the table holds: a decoded row, and which attempt wrote it when."""
+    return StructType([*decoded_schema(columns).fields, INGESTED_AT, ATTEMPT])
+
+
+def columns_in(schema: StructType) -> TableColumns:
+    """The inverse of `table_schema`, as far as the source's columns go."""
+    return TableColumns(key=_fields(schema, "key"), row=_fields(schema, "after"))
+
+
+def _fields(schema: StructType, name: str) -> tuple[Column, ...]:
+    struct = schema[name].dataType
+    if not isinstance(struct, StructType):
+        raise TypeError(f"{name} of a bronze table is {struct}, not a struct")
+    return tuple(Column(field.name, _final(to_arrow_type(field.dataType))) for field in struct.fields)
+
+
+def _final(found: pa.DataType) -> pa.DataType:
+    """Spark leaves the unit's zone to the session; an instant in bronze is always UTC."""
+    if pa.types.is_timestamp(found) and found.tz is not None:
+        return pa.timestamp("us", tz="UTC")
+    if pa.types.is_list(found):
+        return pa.list_(_final(found.value_type))
+    return found

@@ -1,0 +1,68 @@
+"""Small files beside the tables, on whatever store the lake's root names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+from cdc_lakehouse.errors import StorageUnavailableError
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    uri: str
+    name: str
+    modified: datetime | None
+
+
+def write_text(uri: str, text: str) -> None:
+    """Replace the file as a whole, so that no reader sees half of it."""
+    filesystem, path = _open(uri)
+    try:
+        filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+        with filesystem.open_output_stream(f"{path}.part") as stream:
+            stream.write(text.encode())
+        filesystem.move(f"{path}.part", path)
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+
+
+def read_text(uri: str) -> str:
+    filesystem, path = _open(uri)
+    try:
+        with filesystem.open_input_stream(path) as stream:
+            return bytes(stream.read()).decode()
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+
+
+def folders(uri: str) -> list[Folder]:
+    """Direct children that are folders, by name; none when `uri` does not exist."""
+    filesystem, path = _open(uri)
+    try:
+        found = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    return [
+        Folder(uri=f"{uri}/{info.base_name}", name=info.base_name, modified=info.mtime)
+        for info in sorted(found, key=lambda info: info.base_name)
+        if info.type is FileType.Directory
+    ]
+
+
+def delete_child(parent: str, name: str) -> None:
+    """Delete one folder directly below `parent`; refuses anything that is not its strict child."""
+    if not name or "/" in name or name in (".", ".."):
+        raise ValueError(f"{name!r} is not a child of {parent}")
+    filesystem, path = _open(f"{parent}/{name}")
+    try:
+        filesystem.delete_dir(path)
+    except OSError as exc:
+        raise StorageUnavailableError(root=f"{parent}/{name}", reason=str(exc)) from exc
+
+
+def _open(uri: str) -> tuple[FileSystem, str]:
+    filesystem, path = FileSystem.from_uri(uri)
+    return filesystem, path

@@ -1,0 +1,69 @@
+"""Where things lie in the lake, and the one place that validates and quotes names."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+
+_SAFE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,254}$")
+
+
+def safe(name: str) -> str:
+    """A name that may become part of a path. Names come from files and from Kafka: they are input."""
+    if not _SAFE.match(name):
+        raise ValueError(f"{name!r} cannot be part of a path")
+    return name
+
+
+def quoted(*parts: str) -> str:
+    """An identifier for Spark SQL: `a`.`b`, with back-ticks inside doubled."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def literal(text: str) -> str:
+    """A string literal for Spark SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def new_attempt(now: datetime) -> str:
+    """`<yyyymmddThhmmssZ>-<8 hex>`: one process working on a group, new every time."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """The folders of one pipeline below the lake's root."""
+
+    root: str
+    """URI without a slash at its end."""
+    pipeline: str
+
+    def bronze(self, table: str) -> str:
+        return self._under("bronze", table)
+
+    def silver(self, table: str) -> str:
+        return self._under("silver", table)
+
+    def checkpoints(self, table: str) -> str:
+        return f"{self.operations}/checkpoints/{safe(table)}"
+
+    def checkpoint(self, table: str, attempt: str) -> str:
+        return f"{self.checkpoints(table)}/{safe(attempt)}"
+
+    def run(self, attempt: str, job: str) -> str:
+        """Folder of the reports of one attempt; its date is the attempt's own."""
+        date = f"{attempt[:4]}-{attempt[4:6]}-{attempt[6:8]}"
+        return f"{self.runs}/{date}/{safe(attempt)}/{safe(job)}"
+
+    @property
+    def runs(self) -> str:
+        return f"{self.operations}/runs"
+
+    @property
+    def operations(self) -> str:
+        return f"{self.root}/_ops/{safe(self.pipeline)}"
+
+    def _under(self, layer: str, table: str) -> str:
+        return f"{self.root}/{layer}/{safe(self.pipeline)}/{safe(table)}"

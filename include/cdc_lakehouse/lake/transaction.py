@@ -1,0 +1,80 @@
+"""The fence around a commit: data and ledger in one Delta commit, one winner per step.
+
+Delta gives up silently when a transaction id was used before, so the proof that a statement
+committed is the ledger it left, read back after it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from cdc_lakehouse.errors import SupersededError
+from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
+from cdc_lakehouse.lake.state import TableState, read_state
+
+logger = logging.getLogger(__name__)
+
+_SESSION_APP = "spark.databricks.delta.write.txnAppId"
+_SESSION_VERSION = "spark.databricks.delta.write.txnVersion"
+_SESSION_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+def writer_options(ledger: Ledger) -> dict[str, str]:
+    """Options of a DataFrame writer whose commit states `ledger`."""
+    return {
+        "txnAppId": APPLICATION_ID,
+        "txnVersion": str(ledger.seq),
+        "userMetadata": ledger.to_json(),
+    }
+
+
+@contextmanager
+def fenced_statement(session: SparkSession, ledger: Ledger) -> Iterator[None]:
+    """The one statement inside states `ledger`. `session` must not run anything else meanwhile."""
+    settings = {
+        _SESSION_APP: APPLICATION_ID,
+        _SESSION_VERSION: str(ledger.seq),
+        _SESSION_METADATA: ledger.to_json(),
+    }
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in settings:
+            session.conf.unset(key)
+
+
+def commit(statement: Callable[[], None], *, uri: str, ledger: Ledger) -> TableState:
+    """Run a fenced statement and prove that it committed `ledger`.
+
+    A second call with the same ledger changes nothing and raises `SupersededError`, unless its
+    first call was this attempt's own and did commit.
+    """
+    try:
+        statement()
+    except Exception:
+        state = read_state(uri, table=ledger.table)
+        if state is not None and _is_ours(state, ledger):
+            logger.warning("commit threw but had happened", extra={"seq": ledger.seq})
+            return state
+        if state is not None and state.seq >= ledger.seq:
+            raise _superseded(ledger) from None
+        raise
+    state = read_state(uri, table=ledger.table)
+    if state is None or not _is_ours(state, ledger):
+        raise _superseded(ledger)
+    return state
+
+
+def _is_ours(state: TableState, ledger: Ledger) -> bool:
+    found = state.ledger
+    return found is not None and (found.seq, found.attempt) == (ledger.seq, ledger.attempt)
+
+
+def _superseded(ledger: Ledger) -> SupersededError:
+    return SupersededError(table=ledger.table, seq=ledger.seq - 1, attempt=ledger.attempt)
