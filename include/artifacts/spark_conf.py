@@ -1,98 +1,19 @@
-"""The Spark settings everybody uses, as a folder for SPARK_CONF_DIR: Airflow's tasks, tests, the shell."""
+"""The folder for SPARK_CONF_DIR: the same Spark for Airflow's tasks, for tests and for the shell."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from artifacts.cache import fetched_folder
-
-SENSITIVE = (
-    "secret|passw|token|access[.]?key|credential|jaas|user[.]?info"
-    "|keystore|bearer|authorization|api[._-]?key|://[^/]*@"
+from artifacts.appcds import archived_class_path, existing_archive
+from artifacts.spark_files import (
+    DEFAULTS_FILE,
+    LOGGING_FILE,
+    driver_flags,
+    render_defaults,
+    render_logging,
+    spark_class_path,
+    spark_settings,
 )
-DEFAULTS_FILE = "spark-defaults.conf"
-LOGGING_FILE = "log4j2.properties"
-_QUICK_START = ("-XX:TieredStopAtLevel=1",)
-"""C1 only: half the start-up, but twice the CPU of a drain over a million rows."""
-
-
-def spark_class_path() -> tuple[Path, ...]:
-    """The six jars that Spark needs beside its own, in a fixed order; raises when they are not fetched."""
-    return tuple(sorted(fetched_folder("spark").glob("*.jar")))
-
-
-def spark_settings(
-    *, class_path: Sequence[Path], driver_flags: Sequence[str], warehouse: Path
-) -> dict[str, str]:
-    """Name -> value, for a driver on this machine; a job adds what only it knows."""
-    jars = ":".join(str(path) for path in class_path)
-    return {
-        "spark.master": "local[2]",
-        "spark.driver.memory": "2g",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraClassPath": jars,
-        "spark.executor.extraClassPath": jars,
-        "spark.driver.extraJavaOptions": " ".join(driver_flags),
-        "spark.pyspark.python": sys.executable,
-        "spark.pyspark.driver.python": sys.executable,
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.redaction.regex": f"(?i){SENSITIVE}",
-        "spark.sql.redaction.options.regex": f"(?i){SENSITIVE}|url",
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": warehouse.as_uri(),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
-        "spark.databricks.delta.snapshotPartitions": "2",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
-    }
-
-
-def driver_flags(*, logging_file: Path, quick_start: bool) -> tuple[str, ...]:
-    return (
-        "-XX:+UseSerialGC",
-        "-Xshare:auto",
-        *(_QUICK_START if quick_start else ()),
-        "-Djava.awt.headless=true",
-        "-Djava.net.preferIPv4Stack=true",
-        "-Dfile.encoding=UTF-8",
-        "-Duser.timezone=UTC",
-        f"-Dlog4j2.configurationFile={logging_file.as_uri()}",
-    )
-
-
-def render_defaults(settings: dict[str, str]) -> str:
-    return "".join(f"{name} {value}\n" for name, value in settings.items())
-
-
-def render_logging() -> str:
-    """Warnings and worse on stderr; a job's own lines come from Python."""
-    loggers = {
-        "native": ("org.apache.hadoop.util.NativeCodeLoader", "error"),
-        "loopback": ("org.apache.spark.util.Utils", "error"),
-        "plans": ("org.apache.spark.sql.catalyst.util.SparkStringUtils", "error"),
-        "kafkaconfig": ("org.apache.kafka.clients.admin.AdminClientConfig", "error"),
-        "consumerconfig": ("org.apache.kafka.clients.consumer.ConsumerConfig", "error"),
-    }
-    lines = [
-        "rootLogger.level = warn",
-        "rootLogger.appenderRef.stderr.ref = stderr",
-        "appender.console.type = Console",
-        "appender.console.name = stderr",
-        "appender.console.target = SYSTEM_ERR",
-        "appender.console.layout.type = PatternLayout",
-        "appender.console.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}: %m%n%ex",
-    ]
-    for key, (name, level) in loggers.items():
-        lines += [f"logger.{key}.name = {name}", f"logger.{key}.level = {level}"]
-    return "\n".join(lines) + "\n"
 
 
 def write_spark_conf(folder: Path, *, quick_start: bool = True) -> Path:
@@ -100,9 +21,11 @@ def write_spark_conf(folder: Path, *, quick_start: bool = True) -> Path:
     target = folder.absolute()
     target.mkdir(parents=True, exist_ok=True)
     logging_file = target / LOGGING_FILE
+    archive = existing_archive()
     settings = spark_settings(
-        class_path=spark_class_path(),
-        driver_flags=driver_flags(logging_file=logging_file, quick_start=quick_start),
+        driver_class_path=archived_class_path() if archive else spark_class_path(),
+        executor_class_path=spark_class_path(),
+        flags=driver_flags(logging_file=logging_file, quick_start=quick_start, archive=archive),
         warehouse=target.parent / "spark-warehouse",
     )
     logging_file.write_text(render_logging(), encoding="utf-8")
