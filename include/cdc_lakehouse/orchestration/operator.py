@@ -8,6 +8,7 @@ what a job may commit is decided by the tables' own ledgers (`architecture` §5)
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,8 @@ from typing import Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.execution_time import task_runner
+from airflow.sdk.execution_time.comms import CommsDecoder
 
 from cdc_lakehouse.config.models import Connections
 from cdc_lakehouse.contract import AirflowContext, Job, JobRequest
@@ -27,8 +30,8 @@ from cdc_lakehouse.orchestration.connections import (
     connection_ids,
 )
 from cdc_lakehouse.orchestration.log_relay import LogRelay
-from cdc_lakehouse.orchestration.process import ChildProcess
-from cdc_lakehouse.orchestration.results import Decision, Verdict, judge
+from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
+from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, refused
 
 SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
 RESULT_KEY = "return_value"
@@ -58,13 +61,14 @@ class SparkJobOperator(SparkSubmitOperator):
         self._child: ChildProcess | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
-        """Raises `AirflowFailException` where another try cannot help, `AirflowException` where it can."""
+        """The summary. Raises `AirflowFailException` where a retry cannot help, else `AirflowException`."""
         try:
             refuse_unsupported_run(context)
             check_spark_connection(self._conn_id)
+            _end_with_supervisor()
             verdict = self._run(context)
         except LakehouseError as error:
-            raise AirflowFailException(f"{error.code}: {error}\n{error.advice}") from None
+            verdict = refused(self.job, pipeline=self.pipeline, error=error.as_table_error())
         return self._conclude(verdict, context)
 
     def on_kill(self) -> None:
@@ -115,7 +119,7 @@ class SparkJobOperator(SparkSubmitOperator):
         }
         if verdict.decision is not Decision.SUCCEED:
             context["ti"].xcom_push(key=RESULT_KEY, value=summary)
-        self.log.info("tables: %s", verdict.log_line)
+        self.log.info("%s", verdict.log_line)
         if verdict.decision is Decision.FAIL:
             raise AirflowFailException(verdict.message)
         if verdict.decision is Decision.RETRY:
@@ -133,6 +137,15 @@ class SparkJobOperator(SparkSubmitOperator):
         if advanced != earlier:
             store.set(_ADVANCED_KEY, advanced)
         return advanced
+
+
+def _end_with_supervisor() -> None:
+    """A task process outlives its supervisor (seen for a minute and more), and Spark outlives it then too.
+
+    SIGTERM makes Airflow call `on_kill`. Not for `dag.test()`, whose parent is somebody's shell.
+    """
+    if isinstance(getattr(task_runner, "SUPERVISOR_COMMS", None), CommsDecoder):
+        end_with_parent(signal.SIGTERM)
 
 
 def refuse_unsupported_run(context: Context) -> None:

@@ -38,7 +38,6 @@ def build_pipeline_dags(name: str, folder: Path | None = None) -> tuple[DAG, DAG
     """The pipeline's DAG and its maintenance DAG. Airflow shows the sentence of an unusable file."""
     try:
         pipeline = find_pipeline(name, folder)
-        _check_groups(pipeline, file=f"{name}.yaml")
     except InvalidPipelineError as error:
         error.add_note(error.advice)
         raise error.with_traceback(None) from None
@@ -140,9 +139,3 @@ def _outcome(pipeline: Pipeline, watched: list[SparkJobOperator]) -> None:
         doc_md=runbook.outcome_text(),
         **_LIGHT_TASK,
     )
-
-
-def _check_groups(pipeline: Pipeline, *, file: str) -> None:
-    if OUTCOME in pipeline.groups:
-        problem = f"a group cannot be called `{OUTCOME}`: a task has that name"
-        raise InvalidPipelineError(file=file, where="", problem=problem)

@@ -74,6 +74,12 @@ class ChildProcess:
             self._process.stdout.close()
 
 
+def end_with_parent(number: signal.Signals) -> None:
+    """Let the kernel send this signal to *this* process when its parent dies; on Linux only."""
+    if sys.platform == "linux":
+        _C_LIBRARY.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
 def _death_wish() -> Callable[[], None] | None:
     """What the child does before it becomes the command; elsewhere than on Linux nothing can be done.
 

@@ -87,6 +87,14 @@ def judge(job: Job, *, pipeline: str, tables: Sequence[str], exit_code: int, tex
     )
 
 
+def refused(job: Job, *, pipeline: str, error: TableError) -> Verdict:
+    """The verdict on a job that could not be started: the error stands for all its tables."""
+    headline = f"{job} was not started: {error.code}"
+    message = f"{headline}\n{_error_line(job, error)}"
+    summary = _empty_summary(job, pipeline=pipeline, headline=headline)
+    return Verdict(decision_for(error.exit_code), message=message, log_line=headline, summary=summary)
+
+
 def _parsed(text: str | None) -> tuple[JobResult | None, str]:
     if not text:
         return None, "left no result"
@@ -101,7 +109,12 @@ def _without_result(job: Job, *, pipeline: str, headline: str, exit_code: int) -
     advice = (
         "Every commit is whole or absent: the next try continues where the tables stand. The log says why."
     )
-    summary = Summary(
+    summary = _empty_summary(job, pipeline=pipeline, headline=headline)
+    return Verdict(decision, message=f"{headline}\n{advice}", log_line=headline, summary=summary)
+
+
+def _empty_summary(job: Job, *, pipeline: str, headline: str) -> Summary:
+    return Summary(
         job=job,
         pipeline=pipeline,
         attempt=None,
@@ -111,7 +124,6 @@ def _without_result(job: Job, *, pipeline: str, headline: str, exit_code: int) -
         counts={},
         advanced={},
     )
-    return Verdict(decision, message=f"{headline}\n{advice}", log_line=headline, summary=summary)
 
 
 def _summary(result: JobResult, *, headline: str) -> Summary:

@@ -1,0 +1,35 @@
+"""What several tries of one task moved, told as one."""
+
+from fake_spark import advanced, idle, result  # type: ignore[import-not-found]
+
+from cdc_lakehouse.contract import Job
+from cdc_lakehouse.orchestration.advances import advances_of, joined
+
+FIRST = advances_of(result(Job.BRONZE_INGEST, advanced("orders", 0, 10), advanced("clicks"), attempt="try-1"))
+SECOND = advances_of(result(Job.BRONZE_INGEST, advanced("orders", 10, 15), idle("clicks"), attempt="try-2"))
+
+
+def test_a_table_that_only_the_first_try_moved_is_still_told():
+    assert joined(FIRST, SECOND)["clicks"] == FIRST["clicks"]
+
+
+def test_a_table_that_both_tries_moved_is_told_once_with_the_whole_way():
+    assert joined(FIRST, SECOND)["orders"] == {
+        "rows": 15,
+        "ranges": {"shop.public.orders": {"0": [0, 15]}},
+        "seen_through": "2026-01-01T00:00:00Z",
+        "versions": {"bronze": 3},
+        "attempts": ["try-1", "try-2"],
+    }
+
+
+def test_joining_the_same_attempt_twice_changes_nothing():
+    assert joined(joined(FIRST, SECOND), SECOND) == joined(FIRST, SECOND)
+
+
+def test_an_idle_table_is_not_told():
+    assert advances_of(result(Job.SILVER_MERGE, idle("orders"))) == {}
+
+
+def test_jobs_that_move_no_table_count_no_rows():
+    assert advances_of(result(Job.OPTIMIZE, advanced("orders")))["orders"]["rows"] == 0
