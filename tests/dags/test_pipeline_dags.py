@@ -1,6 +1,7 @@
 """The DAGs as Airflow reads them from the folder, without a database."""
 
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -243,7 +244,7 @@ def test_the_plugin_is_light_and_registers_our_link():
     )
     path = f"{PROJECT / 'plugins'}:{PROJECT / 'include'}"
     out = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )
     assert out.stdout.splitlines()[0] == "['First failed task']", out.stderr
     loaded = [
