@@ -18,10 +18,12 @@
         ├── TopicMissingError         TOPIC_MISSING
         ├── TopicRecreatedError       TOPIC_RECREATED
         ├── IncompatibleSchemaError   INCOMPATIBLE_SCHEMA
+        ├── SchemaMisfitError         SCHEMA_MISFIT
         ├── KeySchemaDriftError       KEY_SCHEMA_DRIFT
         ├── UnknownSchemaError        UNKNOWN_SCHEMA
         ├── UnsupportedEventError     UNSUPPORTED_EVENT
         ├── ForeignCommitError        FOREIGN_COMMIT
+        ├── BronzeBehindError         BRONZE_BEHIND
         └── LedgerLostError           LEDGER_LOST
 
 Each class has a constant `sentence` whose blanks are its own fields, and an `advice`.
@@ -222,6 +224,16 @@ class IncompatibleSchemaError(DataError):
 
 
 @dataclass(eq=False, kw_only=True)
+class SchemaMisfitError(DataError):
+    code = "SCHEMA_MISFIT"
+    sentence = "{count} record(s) of {table} hold values that fit no type of the table: {detail}"
+    advice = "Bronze keeps them with their bytes. Undo the change at the source, or rebuild the table."
+    table: str
+    count: int
+    detail: str
+
+
+@dataclass(eq=False, kw_only=True)
 class KeySchemaDriftError(DataError):
     code = "KEY_SCHEMA_DRIFT"
     sentence = "the key of {table} was ({was}) and is now ({now})"
@@ -265,6 +277,18 @@ class ForeignCommitError(DataError):
     table: str
     version: int
     operation: str
+
+
+@dataclass(eq=False, kw_only=True)
+class BronzeBehindError(DataError):
+    code = "BRONZE_BEHIND"
+    sentence = "silver of {table} has applied {source}/{partition} up to {applied}, but bronze ends at {end}"
+    advice = "Bronze was restored or replaced. Bring back the newer bronze, or rebuild silver from this one."
+    table: str
+    source: str
+    partition: int
+    applied: int
+    end: int
 
 
 @dataclass(eq=False, kw_only=True)

@@ -28,13 +28,18 @@ def translated(exc: BaseException, *, table: str, attempt: str, bootstrap: str, 
     if isinstance(exc, LakehouseError):
         return exc
     text = str(exc)
-    if (found := _CONCURRENT.search(text)) is not None:
+    if is_conflict(exc):
         return SupersededError(table=table, seq=-1, attempt=attempt)
     if (found := _STORAGE.search(text)) is not None:
         return StorageUnavailableError(root=root, reason=found.group())
     if _LOST_OFFSETS.search(text) is None and (found := _KAFKA.search(text)) is not None:
         return BrokerUnavailableError(bootstrap=bootstrap, reason=_line_with(text, found.start()))
     return exc
+
+
+def is_conflict(exc: BaseException) -> bool:
+    """Delta refused a commit because another one was faster."""
+    return _CONCURRENT.search(str(exc)) is not None
 
 
 def as_table_error(exc: BaseException) -> TableError:

@@ -28,14 +28,22 @@ class LazySession:
     def session(self) -> SparkSession:
         if self._session is None:
             started = time.monotonic()
-            self._session = SparkSession.builder.appName(self._name).getOrCreate()
-            for key, value in _SETTINGS.items():
-                self._session.conf.set(key, value)
+            self._session = _configured(SparkSession.builder.appName(self._name).getOrCreate())
             self.seconds = time.monotonic() - started
             logger.info("session started", extra={"seconds": round(self.seconds, 2)})
         return self._session
+
+    def isolated(self) -> SparkSession:
+        """A session with settings of its own on the same engine: one per table that is merged."""
+        return _configured(self.session().newSession())
 
     def stop(self) -> None:
         if self._session is not None:
             self._session.stop()
             self._session = None
+
+
+def _configured(session: SparkSession) -> SparkSession:
+    for key, value in _SETTINGS.items():
+        session.conf.set(key, value)
+    return session

@@ -9,9 +9,9 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdc_lakehouse.bronze.table_schema import ATTEMPT, INGESTED_AT, decoded_schema
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
+from cdc_lakehouse.lake.bronze_schema import ATTEMPT, INGESTED_AT, decoded_schema
 
 _KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "headers")
 

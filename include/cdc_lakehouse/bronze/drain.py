@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
@@ -68,9 +69,14 @@ class _Batches:
     write: WriteBatch
     checkpoint: str
     position: Mapping[str, Mapping[int, int]]
-    failure: Exception | None = field(default=None)
+    failure: Exception | None = None
+    context: Context = field(default_factory=copy_context)
+    """Spark calls from a thread of its own, which knows nothing of the facts bound to log lines."""
 
     def on_batch(self, batch: DataFrame, batch_id: int) -> None:
+        self.context.run(self._on_batch, batch, batch_id)
+
+    def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
         end = end_of_batch(self.checkpoint, batch_id)
         added = self.plan.added(self.position, end)
         logger.info("batch planned", extra={"batch": batch_id, "ranges": added})

@@ -16,11 +16,11 @@ from cdc_lakehouse.bronze.decode_udf import decoded
 from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
 from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve_unknown
-from cdc_lakehouse.bronze.table_schema import columns_in, table_schema
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
 from cdc_lakehouse.config.models import Raw, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.plans import DecodePlans
+from cdc_lakehouse.lake.bronze_schema import columns_in, table_schema
 from cdc_lakehouse.lake.ledger import Ranges, topic_of
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.registry.client import SchemaRegistry

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, topic_of
+from cdc_lakehouse.lake.coordinates import in_ranges
+from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.transaction import commit, writer_options
 
 BRONZE_PROPERTIES = {
@@ -48,33 +49,20 @@ def append(batch: DataFrame, ledger: Ledger, *, uri: str) -> CommitResult:
     return _read_back(batch.sparkSession, ledger, uri=uri, version=state.version)
 
 
-def in_ranges(ranges: Ranges) -> Column:
-    """Rows whose coordinate lies in `ranges`: literals, so that Delta skips the other files."""
-    condition = F.lit(False)
-    for source, partitions in ranges.items():
-        for partition, (start, end) in partitions.items():
-            condition |= (
-                (F.col("topic") == topic_of(source))
-                & (F.col("partition") == partition)
-                & (F.col("offset") >= start)
-                & (F.col("offset") < end)
-            )
-    return condition
-
-
 def _read_back(session: SparkSession, ledger: Ledger, *, uri: str, version: int) -> CommitResult:
     """A DataFrame of a batch may be used once only, so the rows are counted where they were written."""
     rows = session.read.format("delta").option("versionAsOf", version).load(uri)
     counted = (
         rows.where(in_ranges(ledger.added))
         .groupBy(F.col("decode_error.code").alias("code"))
-        .agg(F.count(F.lit(1)).alias("rows"), F.max("source.ts").alias("newest"))
+        .agg(F.count(F.lit(1)).alias("rows"), F.max(F.unix_micros("source.ts")).alias("newest"))
         .collect()
     )
+    newest = max((row["newest"] for row in counted if row["newest"] is not None), default=None)
     return CommitResult(
         ledger=ledger,
         version=version,
         appended=sum(row["rows"] for row in counted),
         errors_by_code={row["code"]: row["rows"] for row in counted if row["code"] is not None},
-        seen_through=max((row["newest"] for row in counted if row["newest"] is not None), default=None),
+        seen_through=None if newest is None else datetime.fromtimestamp(newest / 1e6, UTC),
     )

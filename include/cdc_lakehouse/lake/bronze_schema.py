@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
@@ -32,13 +31,4 @@ def _fields(schema: StructType, name: str) -> tuple[Column, ...]:
     struct = schema[name].dataType
     if not isinstance(struct, StructType):
         raise TypeError(f"{name} of a bronze table is {struct}, not a struct")
-    return tuple(Column(field.name, _final(to_arrow_type(field.dataType))) for field in struct.fields)
-
-
-def _final(found: pa.DataType) -> pa.DataType:
-    """Spark leaves the unit's zone to the session; an instant in bronze is always UTC."""
-    if pa.types.is_timestamp(found) and found.tz is not None:
-        return pa.timestamp("us", tz="UTC")
-    if pa.types.is_list(found):
-        return pa.list_(_final(found.value_type))
-    return found
+    return tuple(Column(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in struct.fields)

@@ -1,0 +1,69 @@
+"""Run one kind of maintenance over the tables of a pipeline, one after another."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.per_table import each_table
+from cdc_lakehouse.config.models import Table, duration
+from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.maintenance.clean import clean_checkpoints
+from cdc_lakehouse.maintenance.optimize import optimize
+from cdc_lakehouse.maintenance.vacuum import vacuum
+
+
+def optimize_tables(application: Application) -> list[TableResult]:
+    def work(table: Table) -> TableResult:
+        started = time.monotonic()
+        uris = _existing(application, table)
+        skipped = 0
+        for uri in () if application.request.dry_run else uris:
+            skipped += not optimize(application.session(), uri)
+        return _done(table, {"tables": len(uris), "skipped": skipped}, started=started)
+
+    return each_table(application, work)
+
+
+def vacuum_tables(application: Application) -> list[TableResult]:
+    retention = duration(application.pipeline.maintenance.vacuum_retention)
+
+    def work(table: Table) -> TableResult:
+        started = time.monotonic()
+        uris = _existing(application, table)
+        for uri in () if application.request.dry_run else uris:
+            vacuum(application.spark.isolated(), uri, retention=retention)
+        return _done(table, {"tables": len(uris)}, started=started)
+
+    return each_table(application, work)
+
+
+def clean_tables(application: Application) -> list[TableResult]:
+    """Needs no Spark, so none is started."""
+    retention = duration(application.pipeline.maintenance.checkpoint_retention)
+
+    def work(table: Table) -> TableResult:
+        started = time.monotonic()
+        deleted = clean_checkpoints(
+            application.lake,
+            table.name,
+            now=datetime.now(UTC),
+            retention=retention,
+            dry_run=application.request.dry_run,
+        )
+        return _done(table, {"checkpoints": deleted}, started=started)
+
+    return each_table(application, work)
+
+
+def _existing(application: Application, table: Table) -> list[str]:
+    uris = (application.lake.bronze(table.name), application.lake.silver(table.name))
+    return [uri for uri in uris if read_state(uri, table=table.name) is not None]
+
+
+def _done(table: Table, counts: dict[str, int], *, started: float) -> TableResult:
+    """Maintenance moves no ledger, so a table never counts as advanced by it."""
+    seconds = {"all": round(time.monotonic() - started, 3)}
+    return TableResult(table=table.name, status=TableStatus.IDLE, counts=counts, seconds=seconds)

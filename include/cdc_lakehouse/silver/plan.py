@@ -1,0 +1,101 @@
+"""What a merge has to do: decisions on values, no Spark, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, NotSupportedYetError
+from cdc_lakehouse.lake.ledger import Kind, Ledger, Progress, Ranges, present
+
+SYSTEM_PREFIX = "_cdc_"
+
+
+def plan_work(bronze: Ledger, silver: Ledger) -> Ranges:
+    """The coordinates that bronze holds and silver has not applied; empty when silver is level."""
+    work: dict[str, dict[int, tuple[int, int]]] = {}
+    for source, partition, (floor, end) in present(bronze):
+        applied = silver.end(source, partition)
+        if applied is not None and applied > end:
+            raise BronzeBehindError(
+                table=silver.table, source=source, partition=partition, applied=applied, end=end
+            )
+        start = floor if applied is None else applied
+        if start < end:
+            work.setdefault(source, {})[partition] = (start, end)
+    return work
+
+
+def first_ledger(bronze: Ledger) -> Ledger:
+    """Silver's ledger before its first merge: it begins where bronze begins."""
+    floors = {
+        source: {partition: Progress(floor=p.floor, end=p.floor) for partition, p in partitions.items()}
+        for source, partitions in bronze.sources.items()
+    }
+    return Ledger(
+        kind=Kind.SILVER,
+        pipeline=bronze.pipeline,
+        table=bronze.table,
+        cluster_id=bronze.cluster_id,
+        sources=floors,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NewColumn:
+    name: str
+    type: str
+    after: str
+    """The column that it stands behind, so that the source's columns stay together."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChanges:
+    added: tuple[NewColumn, ...]
+    widened: Mapping[str, str]
+    """Column -> its new type, in Spark's words."""
+
+
+_WIDER = {
+    "smallint": ("int", "bigint"),
+    "int": ("bigint",),
+    "float": ("double",),
+}
+
+
+def plan_columns(existing: Mapping[str, str], wanted: Mapping[str, str], *, table: str) -> ColumnChanges:
+    """How silver's columns (name -> type) follow those of bronze; nothing is ever dropped."""
+    added, widened, last = [], {}, ""
+    for name, type_ in wanted.items():
+        was = existing.get(name)
+        if was is None:
+            added.append(NewColumn(name, type_, last))
+        elif was != type_:
+            if not _widens(was, type_):
+                raise IncompatibleSchemaError(table=table, column=name, was=was, now=type_)
+            widened[name] = type_
+        last = name
+    return ColumnChanges(added=tuple(added), widened=widened)
+
+
+def refuse_system_names(columns: tuple[str, ...], *, table: str) -> None:
+    """A source column that looks like one of ours would be taken for it."""
+    for name in columns:
+        if name.lower().startswith(SYSTEM_PREFIX):
+            raise NotSupportedYetError(
+                feature=f"the column {name} of {table}: names that start with {SYSTEM_PREFIX} are ours"
+            )
+
+
+def _widens(was: str, now: str) -> bool:
+    if now in _WIDER.get(was, ()):
+        return True
+    before, after = _decimal(was), _decimal(now)
+    return before is not None and after is not None and before[1] == after[1] and before[0] < after[0]
+
+
+def _decimal(type_: str) -> tuple[int, int] | None:
+    if not type_.startswith("decimal("):
+        return None
+    precision, scale = type_.removeprefix("decimal(").removesuffix(")").split(",")
+    return int(precision), int(scale)

@@ -1,0 +1,41 @@
+"""Silver's Delta schema and how it follows the columns of bronze."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from cdc_lakehouse.lake.names import quoted
+from cdc_lakehouse.silver.plan import SYSTEM_PREFIX, ColumnChanges
+
+SILVER_PROPERTIES = {
+    "delta.enableDeletionVectors": "true",
+    "delta.enableTypeWidening": "true",
+}
+
+
+def source_types(schema: StructType) -> Mapping[str, str]:
+    """The source's columns of a silver table: name -> type in Spark's words."""
+    return {
+        field.name: field.dataType.simpleString()
+        for field in schema.fields
+        if not field.name.startswith(SYSTEM_PREFIX)
+    }
+
+
+def apply_columns(session: SparkSession, uri: str, changes: ColumnChanges) -> None:
+    """A second call with the same changes fails on the column that is there already: plan again first."""
+    table = quoted("delta", uri)
+    if changes.added:
+        columns = ", ".join(
+            f"{quoted(column.name)} {column.type} {_place(column.after)}" for column in changes.added
+        )
+        session.sql(f"ALTER TABLE {table} ADD COLUMNS ({columns})")
+    for name, type_ in changes.widened.items():
+        session.sql(f"ALTER TABLE {table} ALTER COLUMN {quoted(name)} TYPE {type_}")
+
+
+def _place(after: str) -> str:
+    return f"AFTER {quoted(after)}" if after else "FIRST"
