@@ -1,6 +1,11 @@
 """`python -m local_stack`."""
 
-from local_stack.cli import run
+import sys
 
 if __name__ == "__main__":
-    run()
+    try:
+        from local_stack.cli import run
+
+        run()
+    except KeyboardInterrupt:  # while modules are being loaded
+        sys.exit(130)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar
@@ -25,6 +26,7 @@ class AirflowMetadata(Component):
     """The tables in PostgreSQL and the pools; no process."""
 
     name = "airflow-metadata"
+    is_process = False
     needs = ("postgres",)
 
     @property
@@ -90,25 +92,23 @@ class AirflowScheduler(_AirflowProcess):
         Tasks may have left the session; what belonged to the scheduler is noted before anything stops.
         """
         family = _descendants(process)
-        for pid in (process.pid, *(child.pid for child in family)):
-            _ask_to_end(pid, first=pid == process.pid, process=process)
+        _ask_to_end(process.pid)
+        wait_until(lambda: not process.is_alive, _SCHEDULER_ALONE)
+        for worker in family:
+            _ask_to_end(worker.pid)
         gently = stop(process, stop_signal=signal.SIGTERM, patience=self.stop_patience)
         for member in (each for each in family if each.is_running()):
             member.kill()
         return gently
 
 
-def _ask_to_end(pid: int, *, first: bool, process: ProcessRecord) -> None:
-    try:
+def _ask_to_end(pid: int) -> None:
+    with suppress(psutil.NoSuchProcess):
         psutil.Process(pid).terminate()
-    except psutil.NoSuchProcess:
-        return
-    if first:
-        wait_until(lambda: not process.is_alive, _SCHEDULER_ALONE)
 
 
 def _descendants(process: ProcessRecord) -> list[psutil.Process]:
-    """None for a scheduler that is dead: its workers are found by their session then."""
+    """None of a process that is dead: what it left is found by its session then."""
     if not process.is_alive:
         return []
     try:
@@ -129,6 +129,12 @@ class AirflowTriggerer(_AirflowProcess):
     stops_before = ("airflow-api-server",)
     arguments = ("triggerer", "--skip-serve-logs")
     job_type = "TriggererJob"
+
+    def stop(self, process: ProcessRecord) -> bool:
+        """It would let its child wait for ten seconds; asked directly, the child ends at once."""
+        for child in _descendants(process):
+            _ask_to_end(child.pid)
+        return super().stop(process)
 
 
 class AirflowApiServer(_AirflowProcess):

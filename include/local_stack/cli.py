@@ -43,7 +43,11 @@ def up(
     began = time.monotonic()
     stack = _stack()
     before = {name for name, record in stack.state.processes.items() if record.is_alive}
-    running = stack.up(fresh=fresh, airflow=airflow)
+    try:
+        running = stack.up(fresh=fresh, airflow=airflow)
+    except KeyboardInterrupt:
+        print("interrupted; everything that this command started is stopped again")
+        sys.exit(130)
     if before and not fresh and before == running.running():
         print(f"the stack in {stack.layout.root} runs already")
     else:
@@ -120,15 +124,18 @@ def psql(database: str = SHOP) -> None:
 def _show(running: RunningStack) -> bool:
     health = running.health()
     records = running.state.processes
+    state = running.connector.state_or_unknown()
     for component in running.components():
         if component.name in health:
             word = "healthy" if health[component.name] else "DOWN"
             print(
                 f"  {component.name:<22} {word:<8} pid {records[component.name].pid:<8} {component.address}"
             )
-    state = running.connector.state_or_unknown()
+        elif component.is_process:
+            print(f"  {component.name:<22} stopped")
     print(f"  {running.connector.name:<22} {state.lower()}")
-    return all(health.values()) and state == "RUNNING"
+    core = {component.name for component in running.chain() if component.is_process}
+    return all(health.values()) and core <= set(health) and state == "RUNNING"
 
 
 def run() -> None:
@@ -138,7 +145,7 @@ def run() -> None:
     except (StackError, ArtifactsError) as problem:
         sys.exit(f"error: {problem}")
     except KeyboardInterrupt:
-        sys.exit("interrupted; everything that was started is stopped again")
+        sys.exit(130)
     except OSError as problem:
         if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
             raise

@@ -48,6 +48,8 @@ class Component:
     """Others that must not stop before this one, beside those that it needs."""
     listener: ClassVar[str | None] = None
     """The port that it opens."""
+    is_process: ClassVar[bool] = True
+    """False: it only prepares something in another's process."""
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     patience: ClassVar[float] = 120.0
     """Seconds until a start counts as failed."""

@@ -32,6 +32,7 @@ _CONFIRMED = (
 class Connector(Component):
     name = "connector"
     needs = ("postgres", "registry", "connect")
+    is_process = False
     patience = 60.0
 
     def is_healthy(self, process: ProcessRecord) -> bool:

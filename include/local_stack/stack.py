@@ -68,9 +68,12 @@ class RunningStack:
         self._with_airflow = airflow
         self._spawner = Spawner(state, owned=owned)
 
+    def chain(self) -> list[Component]:
+        """From the source database to Kafka."""
+        return [self.postgres, self.kafka, self.registry, self.connect, self.connector]
+
     def components(self) -> list[Component]:
-        chain = [self.postgres, self.kafka, self.registry, self.connect, self.connector]
-        return [*chain, *self._airflow_components()] if self._with_airflow else chain
+        return [*self.chain(), *(self._airflow_components() if self._with_airflow else ())]
 
     def _airflow_components(self) -> list[Component]:
         kinds = (AirflowMetadata, AirflowScheduler, AirflowDagProcessor, AirflowTriggerer)
@@ -85,10 +88,10 @@ class RunningStack:
         return {name for name, record in self.state.processes.items() if record.is_alive}
 
     def start(self, *names: str) -> None:
-        """Start these (all, without a name) and wait until they are healthy; running ones are left alone."""
+        """Start these and what they need (all, without a name); running ones are left alone."""
         self._clear_remains()
         alive = self.running()
-        wanted = self._named(names) if names else self.components()
+        wanted = self._with_needs(names) if names else self.components()
         missing = [component for component in wanted if component.name not in alive]
         bring_up(missing, spawner=self._spawner, ready=alive, report=self._report)
         if names and {"postgres", "registry", "connect"} <= self.running():
@@ -113,6 +116,15 @@ class RunningStack:
             if name not in known:
                 raise UnknownComponentError(name, tuple(known))
         return [known[name] for name in dict.fromkeys(names)]
+
+    def _with_needs(self, names: Sequence[str]) -> list[Component]:
+        found: dict[str, Component] = {}
+        left = self._named(names)
+        while left:
+            component = left.pop()
+            found[component.name] = component
+            left += [needed for needed in self._named(component.needs) if needed.name not in found]
+        return list(found.values())
 
     def _clear_remains(self) -> None:
         """Processes that a dead component left behind would hold its ports and locks."""
