@@ -13,6 +13,8 @@ from local_stack.environment import connections, tool_environment
 USERS = {"admin": "admin", "oncall": "op", "viewer": "viewer"}
 """User -> role; the password is the user's name: the stack listens on loopback only."""
 _PARALLEL_TASKS = "4"
+_NOBODY = "9"
+"""Airflow's log servers listen on all interfaces, so they are off; the API server reads the files itself."""
 
 
 def airflow_environment(site: Site) -> dict[str, str]:
@@ -54,8 +56,8 @@ def _settings(site: Site) -> dict[str, str]:
         "LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
         "LOGGING__DAG_PROCESSOR_CHILD_PROCESS_LOG_DIRECTORY": str(home / "logs" / "dag_processor"),
         "LOGGING__COLORED_CONSOLE_LOG": "False",
-        "LOGGING__WORKER_LOG_SERVER_PORT": str(site.ports["airflow-worker-logs"]),
-        "LOGGING__TRIGGER_LOG_SERVER_PORT": str(site.ports["airflow-trigger-logs"]),
+        "LOGGING__WORKER_LOG_SERVER_PORT": _NOBODY,
+        "LOGGING__TRIGGER_LOG_SERVER_PORT": _NOBODY,
         "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
         "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import zipfile
 
 import httpx
@@ -77,6 +78,7 @@ class Connect(Component):
                 }
             ),
             folder=self.folder,
+            death_signal=signal.SIGKILL,  # its orderly end waits for Kafka, which dies with the same owner
         )
 
     def is_healthy(self, process: ProcessRecord) -> bool:

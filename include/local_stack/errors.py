@@ -12,7 +12,10 @@ class StackError(Exception):
 
 class BusyError(StackError):
     def __init__(self, root: Path) -> None:
-        super().__init__(f"another command is at work on the stack in {root}; wait until it is done")
+        super().__init__(
+            f"another command is at work on the stack in {root}, or a demo or a test owns it; "
+            "wait until it is done"
+        )
 
 
 class AlreadyRunningError(StackError):

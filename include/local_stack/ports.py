@@ -16,8 +16,6 @@ USUAL = {
     "registry": 8081,
     "connect": 8083,
     "airflow": 8080,
-    "airflow-worker-logs": 8793,
-    "airflow-trigger-logs": 8794,
 }
 _LOWEST = 20_000
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")

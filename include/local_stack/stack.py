@@ -28,7 +28,7 @@ from local_stack.kafka import Kafka
 from local_stack.layout import Layout
 from local_stack.ports import choose_ports, is_free
 from local_stack.postgres import Postgres
-from local_stack.process import kill_session
+from local_stack.process import kill_session, wait_until
 from local_stack.registry import Registry
 from local_stack.secrets_file import Secrets
 from local_stack.starting import (
@@ -44,6 +44,7 @@ from local_stack.state import State, one_command
 
 _LISTENERS = {"kafka-controller": "kafka", "airflow": "airflow-api-server"}
 """Ports whose component has another name."""
+_SECONDS_TO_ANSWER = 10.0
 
 
 def _quiet(_component: str, _event: str, _seconds: float) -> None:
@@ -90,7 +91,7 @@ class RunningStack:
     def start(self, *names: str) -> None:
         """Start these and what they need (all, without a name); running ones are left alone."""
         self._clear_remains()
-        alive = self.running()
+        alive = self._fit()
         wanted = self._with_needs(names) if names else self.components()
         missing = [component for component in wanted if component.name not in alive]
         bring_up(missing, spawner=self._spawner, ready=alive, report=self._report)
@@ -116,6 +117,17 @@ class RunningStack:
             if name not in known:
                 raise UnknownComponentError(name, tuple(known))
         return [known[name] for name in dict.fromkeys(names)]
+
+    def _fit(self) -> set[str]:
+        """Those that run and answer; what lives but does not answer is stopped, to be started again."""
+        alive = self.running()
+        unfit = [c for c in self.components() if c.name in alive and not self._answers_soon(c)]
+        bring_down(unfit, state=self.state, report=self._report)
+        return alive - {component.name for component in unfit}
+
+    def _answers_soon(self, component: Component) -> bool:
+        record = self.state.processes[component.name]
+        return wait_until(lambda: is_healthy(component, record), _SECONDS_TO_ANSWER)
 
     def _with_needs(self, names: Sequence[str]) -> list[Component]:
         found: dict[str, Component] = {}
@@ -168,7 +180,8 @@ class LocalStack:
                 stack.start()
             except BaseException:
                 with undisturbed():
-                    stack.stop(*(stack.running() - before))
+                    if started := stack.running() - before:
+                        stack.stop(*started)
                 raise
             finally:
                 stack.close()
@@ -202,11 +215,12 @@ class LocalStack:
         with one_command(self.layout), undisturbed():
             self._wipe()
 
-    def _down(self) -> bool:
-        if not self.state.processes:
+    def _down(self, names: Sequence[str] | None = None) -> bool:
+        chosen = list(self.state.processes) if names is None else names
+        if not chosen:
             return False
         stack = self.attach()
-        stack.stop()
+        stack.stop(*chosen)
         stack.close()
         return True
 
@@ -245,5 +259,8 @@ class LocalStack:
             self._report(
                 listener, f"port {port} is taken by another program, now {choice.ports[listener]}", 0.0
             )
+        if choice.moved:  # whatever still runs knows the old ones
+            only_airflow = set(choice.moved) == {"airflow"}
+            self._down([name for name in alive if name.startswith("airflow") or not only_airflow])
         self.state.remember_ports(dict(choice.ports))
         return dict(choice.ports)

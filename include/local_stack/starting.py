@@ -110,7 +110,14 @@ def _start_one(component: Component, spawner: Spawner, cancel: threading.Event) 
             reason = f"no healthy answer in {component.patience:.0f} s; {last_words(component.log)}"
             raise ComponentFailedError(component.name, reason, component.log)
         time.sleep(_PAUSE)
-    component.settle()
+    try:
+        component.settle()
+    except StackError:
+        raise
+    except Exception as problem:
+        raise ComponentFailedError(
+            component.name, f"{type(problem).__name__}: {problem}", component.log
+        ) from problem
 
 
 def _answers(component: Component, record: ProcessRecord) -> bool:
