@@ -34,7 +34,8 @@ def fetch(groups: Iterable[Group]) -> int:
         _remove_strangers(wanted)
         incomplete = {group: artifacts for group, artifacts in missing.items() if artifacts}
         try:
-            _fetch_all(incomplete, java)
+            if incomplete:
+                _fetch_all(incomplete, java)
         except OSError as problem:
             if problem.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise DiskFullError(cache_root(), _needed_megabytes(incomplete)) from problem
