@@ -116,6 +116,7 @@ class Kafka(Component):
             "num.io.threads": "4",
             "log.cleaner.dedupe.buffer.size": "16777216",
             "default.replication.factor": "1",
+            "broker.session.timeout.ms": "6000",  # how long a killed broker blocks its successor
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "1",
             "transaction.state.log.replication.factor": "1",
@@ -126,7 +127,6 @@ class Kafka(Component):
             "share.coordinator.state.topic.num.partitions": "1",
             "group.initial.rebalance.delay.ms": "0",
             "auto.create.topics.enable": "false",
-            "controlled.shutdown.enable": "false",
         }
 
 
