@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Runs once, when PostgreSQL makes its data folder: the roles and databases of the native stack.
+set -euo pipefail
+psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" <<'SQL'
+\getenv shop SHOP_PASSWORD
+\getenv airflow AIRFLOW_PASSWORD
+\getenv debezium DEBEZIUM_PASSWORD
+\getenv registry REGISTRY_DATABASE_PASSWORD
+CREATE ROLE shop LOGIN NOREPLICATION PASSWORD :'shop';
+CREATE ROLE airflow LOGIN NOREPLICATION PASSWORD :'airflow';
+CREATE ROLE debezium LOGIN REPLICATION PASSWORD :'debezium';
+CREATE ROLE registry LOGIN NOREPLICATION PASSWORD :'registry';
+GRANT shop TO debezium;
+CREATE DATABASE shop OWNER shop;
+CREATE DATABASE airflow OWNER airflow;
+CREATE DATABASE registry OWNER registry;
+SQL
