@@ -58,6 +58,7 @@ def _settings(site: Site) -> dict[str, str]:
         "LOGGING__COLORED_CONSOLE_LOG": "False",
         "LOGGING__WORKER_LOG_SERVER_PORT": _NOBODY,
         "LOGGING__TRIGGER_LOG_SERVER_PORT": _NOBODY,
+        "SCHEDULER__USE_JOB_SCHEDULE": str(site.schedules),
         "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "30",
         "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
     }

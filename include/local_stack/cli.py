@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import typer
 
 from artifacts.errors import ArtifactsError
 from local_stack.errors import StackError
+from local_stack.job_command import become
 from local_stack.layout import Layout
 from local_stack.ports import LOOPBACK
 from local_stack.postgres import SHOP, SUPERUSER, binary
@@ -121,6 +123,14 @@ def psql(database: str = SHOP) -> None:
     os.execv(program, [str(program), *options])  # noqa: S606
 
 
+@app.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def exec_(
+    command: Annotated[list[str], typer.Argument(help="After `--`: a program and its arguments.")],
+) -> None:
+    """Run a command with the connections of the stack, unless the environment has its own."""
+    become(command, _stack())
+
+
 def _show(running: RunningStack) -> bool:
     health = running.health()
     records = running.state.processes
@@ -138,10 +148,10 @@ def _show(running: RunningStack) -> bool:
     return all(health.values()) and core <= set(health) and state == "RUNNING"
 
 
-def run() -> None:
+def run(program: Callable[[], object] = app) -> None:
     """Every expected failure is one sentence; a traceback is a bug."""
     try:
-        app()
+        program()
     except (StackError, ArtifactsError) as problem:
         sys.exit(f"error: {problem}")
     except KeyboardInterrupt:

@@ -33,6 +33,8 @@ class Site:
     ports: Mapping[str, int]
     secrets: Secrets
     java: Java
+    schedules: bool = True
+    """False: Airflow runs what somebody triggers, and nothing because of the clock."""
 
     def address(self, listener: str) -> str:
         return f"{LOOPBACK}:{self.ports[listener]}"

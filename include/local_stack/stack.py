@@ -245,7 +245,8 @@ class LocalStack:
         write_spark_conf(self.layout.spark_conf)
         self.layout.lake.mkdir(parents=True, exist_ok=True)
         secrets = Secrets.kept_in(self.layout.secrets_file)
-        site = Site(self.layout, self._settle_ports(), secrets, java)
+        # a demo or a test that owns the stack says itself when something runs
+        site = Site(self.layout, self._settle_ports(), secrets, java, schedules=not owned)
         return RunningStack(site, self.state, owned=owned, airflow=airflow, report=self._report)
 
     def _settle_ports(self) -> dict[str, int]:

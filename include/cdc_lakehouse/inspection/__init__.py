@@ -1,0 +1,1 @@
+"""Look into the lake without Spark: where every table stands, and its rows."""

@@ -1,0 +1,87 @@
+"""The rows of a Delta table as an Arrow table: deletions applied, old files in today's types."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow.fs import FileSystem
+
+from cdc_lakehouse.inspection.deletion_vectors import deleted_rows
+from cdc_lakehouse.inspection.snapshot import DataFile, Snapshot, newest_snapshot
+
+
+def read_rows(uri: str) -> pa.Table | None:
+    """All rows of the newest version, in memory; None while the table does not exist."""
+    snapshot = newest_snapshot(uri)
+    return None if snapshot is None else rows_of(snapshot)
+
+
+def rows_of(snapshot: Snapshot) -> pa.Table:
+    """Every type as the table declares it, every column nullable."""
+    schema = pa.schema([pa.field(field.name, _nullable(field.type)) for field in snapshot.schema])
+    filesystem, folder = FileSystem.from_uri(snapshot.uri)
+    parts = [
+        _conformed(_read_file(file, filesystem=filesystem, folder=folder), schema) for file in snapshot.files
+    ]
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _read_file(file: DataFile, *, filesystem: FileSystem, folder: str) -> pa.Table:
+    table = pq.read_table(
+        f"{folder}/{file.path}",
+        filesystem=filesystem,
+        partitioning=None,
+        coerce_int96_timestamp_unit="us",
+    )
+    if file.deleted is None:
+        return table
+
+    def read(path: str) -> bytes:
+        with filesystem.open_input_stream(f"{folder}/{path}") as stream:
+            return bytes(stream.read())
+
+    kept = np.ones(table.num_rows, dtype=bool)
+    kept[deleted_rows(file.deleted, read=read)] = False
+    return table.filter(pa.array(kept))
+
+
+def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = []
+    for field in schema:
+        if field.name in table.column_names:
+            chunks = [_as_type(chunk, field.type) for chunk in table[field.name].chunks]
+            columns.append(pa.chunked_array(chunks, type=field.type))
+        else:  # the file is older than the column
+            columns.append(pa.chunked_array([pa.nulls(table.num_rows, field.type)]))
+    return pa.table(columns, schema=schema)
+
+
+def _as_type(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Widened where the file is older; a field that a struct did not have yet is NULL."""
+    if values.type == wanted:
+        return values
+    if pa.types.is_struct(wanted):
+        known = {values.type.field(index).name for index in range(values.type.num_fields)}
+        children = [
+            _as_type(pc.struct_field(values, field.name), field.type)
+            if field.name in known
+            else pa.nulls(len(values), field.type)
+            for field in wanted
+        ]
+        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=values.is_null())
+    if pa.types.is_list(wanted):
+        offsets = pc.fill_null(values.offsets, 0) if values.null_count else values.offsets
+        return pa.ListArray.from_arrays(
+            offsets, _as_type(values.values, wanted.value_type), type=wanted, mask=values.is_null()
+        )
+    return values.cast(wanted)
+
+
+def _nullable(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct([pa.field(field.name, _nullable(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(pa.field("element", _nullable(type_.value_type)))
+    return type_

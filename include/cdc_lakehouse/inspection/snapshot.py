@@ -1,0 +1,118 @@
+"""One version of a Delta table: its columns and its files, replayed from the log.
+
+The `deltalake` package lists files and columns but refuses to read tables with type widening, which
+ours have; so the actions are replayed here, and its list of files must agree with ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from pyarrow.fs import FileSelector, FileSystem
+
+from cdc_lakehouse.errors import NotSupportedYetError, StorageUnavailableError
+from cdc_lakehouse.inspection.deletion_vectors import DeletionVector
+
+_KNOWN_FEATURES = frozenset({"deletionVectors", "timestampNtz", "typeWidening", "vacuumProtocolCheck"})
+_COMMIT = re.compile(r"^(\d{20})\.json$")
+_CHECKPOINT = re.compile(r"^(\d{20})\.checkpoint\.parquet$")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    path: str
+    """Relative to the table."""
+    rows: int | None
+    """Before deletions; None when the writer kept no statistics."""
+    deleted: DeletionVector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    uri: str
+    version: int
+    schema: pa.Schema
+    files: tuple[DataFile, ...]
+
+    @property
+    def row_count(self) -> int | None:
+        """From statistics alone; None when a file has none."""
+        total = 0
+        for file in self.files:
+            if file.rows is None:
+                return None
+            total += file.rows - (file.deleted.cardinality if file.deleted is not None else 0)
+        return total
+
+
+def newest_snapshot(uri: str) -> Snapshot | None:
+    """None while the table does not exist."""
+    try:
+        table = DeltaTable(uri)
+        version = table.version()
+        _refuse_what_we_cannot_read(table, uri)
+        files = _replayed(uri, version=version)
+        if len(files) != len(table.file_uris()):
+            raise StorageUnavailableError(root=uri, reason=f"version {version} changed while it was read")
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    return Snapshot(uri=uri, version=version, schema=pa.schema(table.schema().to_arrow()), files=files)
+
+
+def _refuse_what_we_cannot_read(table: DeltaTable, uri: str) -> None:
+    unknown = set(table.protocol().reader_features or ()) - _KNOWN_FEATURES
+    if unknown:
+        raise NotSupportedYetError(feature=f"reading {uri} with {', '.join(sorted(unknown))}")
+    if table.metadata().partition_columns:
+        raise NotSupportedYetError(feature=f"reading {uri}, which is partitioned,")
+
+
+def _replayed(uri: str, *, version: int) -> tuple[DataFile, ...]:
+    """Files that `version` consists of."""
+    filesystem, folder = FileSystem.from_uri(f"{uri}/_delta_log")
+    names = [info.base_name for info in filesystem.get_file_info(FileSelector(folder))]
+    checkpoints = [int(found[1]) for name in names if (found := _CHECKPOINT.match(name))]
+    commits = {int(found[1]): name for name in names if (found := _COMMIT.match(name))}
+    base = max((number for number in checkpoints if number <= version), default=-1)
+    active: dict[str, DataFile] = {}
+    if base >= 0:
+        with filesystem.open_input_file(f"{folder}/{base:020d}.checkpoint.parquet") as stream:
+            for document in pq.read_table(stream, columns=["add"])["add"].to_pylist():
+                _apply({"add": document}, active)
+    for number in range(base + 1, version + 1):
+        if number not in commits:
+            raise StorageUnavailableError(root=uri, reason=f"its log lacks version {number}")
+        with filesystem.open_input_stream(f"{folder}/{commits[number]}") as stream:
+            for action in _in_order(bytes(stream.read())):
+                _apply(action, active)
+    return tuple(active.values())
+
+
+def _in_order(commit: bytes) -> Iterator[Mapping[str, Any]]:
+    """Removals first: within a commit a file may be replaced by itself with another deletion vector."""
+    actions = [json.loads(line) for line in commit.splitlines() if line.strip()]
+    yield from (action for action in actions if "remove" in action)
+    yield from (action for action in actions if "add" in action)
+
+
+def _apply(action: Mapping[str, Any], active: dict[str, DataFile]) -> None:
+    removed, added = action.get("remove"), action.get("add")
+    if removed:
+        active.pop(unquote(removed["path"]), None)
+    if added:
+        vector = added.get("deletionVector")
+        rows = json.loads(added["stats"]).get("numRecords") if added.get("stats") else None
+        path = unquote(added["path"])
+        deleted = DeletionVector.from_action(vector) if vector else None
+        active[path] = DataFile(path=path, rows=rows, deleted=deleted)

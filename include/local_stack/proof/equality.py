@@ -1,0 +1,51 @@
+"""Every silver table of the shop beside its table in PostgreSQL."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from psycopg import IsolationLevel
+
+from cdc_lakehouse.inspection.rows import read_rows
+from cdc_lakehouse.lake.names import Lake
+from local_stack.proof.rows import Comparison, canonical_json, compare_tables
+from local_stack.proof.source import SourceTable, read_source
+from local_stack.shop import CAPTURED_TABLES
+from local_stack.stack import RunningStack
+
+_SYSTEM_PREFIX = "_cdc_"
+
+
+def compare_pipeline(stack: RunningStack, *, pipeline: str = "shop") -> list[Comparison]:
+    """One comparison per captured table. The source is read in one snapshot; nobody else should write."""
+    lake = Lake(root=stack.site.layout.lake.as_uri(), pipeline=pipeline)
+    found = []
+    with stack.postgres.connect() as connection:
+        connection.isolation_level = IsolationLevel.REPEATABLE_READ
+        for table in CAPTURED_TABLES:
+            source = read_source(connection, table)
+            found.append(compare_with_silver(table, source, silver=read_rows(lake.silver(table))))
+    return found
+
+
+def compare_with_silver(table: str, source: SourceTable, *, silver: pa.Table | None) -> Comparison:
+    """A silver table that does not exist yet is an empty one."""
+    rows = source.rows.schema.empty_table() if silver is None else _of_the_source(silver)
+    for column in source.json_columns:
+        rows = _canonical(rows, column)
+    ours = source.rows
+    for column in source.json_columns:
+        ours = _canonical(ours, column)
+    return compare_tables(table, key=source.key, source=ours, silver=rows)
+
+
+def _of_the_source(silver: pa.Table) -> pa.Table:
+    return silver.select([name for name in silver.column_names if not name.startswith(_SYSTEM_PREFIX)])
+
+
+def _canonical(rows: pa.Table, column: str) -> pa.Table:
+    if column not in rows.column_names or not pa.types.is_string(rows[column].type):
+        return rows
+    texts = [None if text is None else canonical_json(text) for text in rows[column].to_pylist()]
+    return rows.set_column(
+        rows.column_names.index(column), column, pa.chunked_array([pa.array(texts, pa.string())])
+    )
