@@ -34,6 +34,11 @@ class DownloadError(ArtifactsError):
         )
 
 
+class CancelledDownloadError(ArtifactsError):
+    def __init__(self) -> None:
+        super().__init__("the download was cancelled")
+
+
 class ChecksumError(ArtifactsError):
     def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__(

@@ -74,24 +74,29 @@ def _fetch_all(missing: dict[Group, tuple[Artifact, ...]], java: Java) -> None:
     with tempfile.TemporaryDirectory(dir=root, prefix=".fetch-", ignore_cleanup_errors=True) as name:
         scratch = Path(name)
         largest_first = sorted(missing, key=lambda group: -sum(artifact.size for artifact in missing[group]))
+        cancel = threading.Event()
         with _Progress(scratch, missing) as progress, ThreadPoolExecutor(_AT_ONCE) as pool:
             running = {
-                pool.submit(_fetch_group, g, missing[g], scratch / g.name, java): g for g in largest_first
+                pool.submit(_fetch_group, g, missing[g], scratch / g.name, java, cancel): g
+                for g in largest_first
             }
             try:
                 for done in as_completed(running):
                     done.result()
                     progress.group_done(running[done])
             except BaseException:
+                cancel.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
 
-def _fetch_group(group: Group, artifacts: tuple[Artifact, ...], scratch: Path, java: Java) -> None:
+def _fetch_group(
+    group: Group, artifacts: tuple[Artifact, ...], scratch: Path, java: Java, cancel: threading.Event
+) -> None:
     """A second try for whatever arrived broken."""
     still = artifacts
     for attempt in ("first", "second"):
-        files = download(still, scratch=scratch / attempt, java=java)
+        files = download(still, scratch=scratch / attempt, java=java, cancel=cancel)
         still = _move_whole(group, still, files)
         if not still:
             return

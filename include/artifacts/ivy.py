@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import subprocess
+import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from artifacts.errors import ArtifactsError, DownloadError
+from artifacts.errors import ArtifactsError, CancelledDownloadError, DownloadError
 from artifacts.java import Java
 from artifacts.lock import Artifact
 
@@ -33,7 +35,7 @@ def pyspark_jars() -> Path:
     return Path(spec.origin).parent / "jars"
 
 
-def download(artifacts: Iterable[Artifact], *, scratch: Path, java: Java) -> Path:
+def download(artifacts: Iterable[Artifact], *, scratch: Path, java: Java, cancel: threading.Event) -> Path:
     """Fetch into `scratch` and return the folder with the files; the caller checks their hashes."""
     wanted = tuple(artifacts)
     scratch.mkdir(parents=True)
@@ -42,13 +44,20 @@ def download(artifacts: Iterable[Artifact], *, scratch: Path, java: Java) -> Pat
     with (scratch / "ivy.log").open("wb") as log:
         process = subprocess.Popen(_command(scratch, java), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            code = process.wait()
+            code = _wait(process, cancel)
         finally:
             process.kill()
             process.wait()
     if code != 0:
         raise DownloadError(wanted[0].group, why((scratch / "ivy.log").read_text(errors="replace")))
     return scratch / "files"
+
+
+def _wait(process: subprocess.Popen[bytes], cancel: threading.Event) -> int:
+    while not cancel.is_set():
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=0.2)
+    raise CancelledDownloadError
 
 
 def _command(scratch: Path, java: Java) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from artifacts.appcds import archived_class_path, existing_archive
@@ -28,6 +29,13 @@ def write_spark_conf(folder: Path, *, quick_start: bool = True) -> Path:
         flags=driver_flags(logging_file=logging_file, quick_start=quick_start, archive=archive),
         warehouse=target.parent / "spark-warehouse",
     )
-    logging_file.write_text(render_logging(), encoding="utf-8")
-    (target / DEFAULTS_FILE).write_text(render_defaults(settings), encoding="utf-8")
+    _replace(logging_file, render_logging())
+    _replace(target / DEFAULTS_FILE, render_defaults(settings))
     return target
+
+
+def _replace(path: Path, text: str) -> None:
+    """As a whole: a job may be starting at this moment."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.write_text(text, encoding="utf-8")
+    scratch.replace(path)

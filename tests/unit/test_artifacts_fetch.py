@@ -32,7 +32,7 @@ class Repository:
         self.contents = contents
         self.requests: list[str] = []
 
-    def download(self, artifacts, *, scratch: Path, java: Java) -> Path:
+    def download(self, artifacts, *, scratch: Path, java: Java, cancel) -> Path:
         scratch.mkdir(parents=True)
         for each in artifacts:
             self.requests.append(each.name)

@@ -37,6 +37,9 @@ class Failing(Shell):
     name = "failing"
     script = "echo 'ERROR: port in use'; exit 1"
 
+    def is_healthy(self, process):
+        return False
+
 
 class Unsettled(Shell):
     name = "unsettled"
