@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
+from threading import Lock
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +17,11 @@ _SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
+_SMALL = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
 
 
 class LazySession:
@@ -23,19 +30,25 @@ class LazySession:
     def __init__(self, name: str) -> None:
         self._name = name
         self._session: SparkSession | None = None
+        self._lock = Lock()
         self.seconds = 0.0
 
     def session(self) -> SparkSession:
-        if self._session is None:
-            started = time.monotonic()
-            self._session = _configured(SparkSession.builder.appName(self._name).getOrCreate())
-            self.seconds = time.monotonic() - started
-            logger.info("session started", extra={"seconds": round(self.seconds, 2)})
-        return self._session
+        with self._lock:
+            if self._session is None:
+                started = time.monotonic()
+                self._session = _with(SparkSession.builder.appName(self._name).getOrCreate(), _SETTINGS)
+                self.seconds = time.monotonic() - started
+                logger.info("session started", extra={"seconds": round(self.seconds, 2)})
+            return self._session
 
-    def isolated(self) -> SparkSession:
-        """A session with settings of its own on the same engine: one per table that is merged."""
-        return _configured(self.session().newSession())
+    def isolated(self, *, small: bool = False) -> SparkSession:
+        """A session with settings of its own on the same engine: one per table.
+
+        `small` is for work of some thousand rows, which is done before generated code is compiled.
+        """
+        session = _with(self.session().newSession(), _SETTINGS)
+        return _with(session, _SMALL) if small else session
 
     def stop(self) -> None:
         if self._session is not None:
@@ -43,7 +56,7 @@ class LazySession:
             self._session = None
 
 
-def _configured(session: SparkSession) -> SparkSession:
-    for key, value in _SETTINGS.items():
+def _with(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    for key, value in settings.items():
         session.conf.set(key, value)
     return session

@@ -44,7 +44,7 @@ class TableIngest:
 
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
         """Drain the plan. A second call finds the ledger advanced and is refused as superseded."""
-        session = self._application.session()
+        session = self._application.spark.isolated()
         started = time.monotonic()
         existing = schema_of(session, self._uri)
         self._schemas = resolve_subjects(
@@ -53,9 +53,9 @@ class TableIngest:
             table=self._table.name,
             existing=None if existing is None else columns_in(existing),
         )
-        create_if_missing(
-            session, self._uri, schema=table_schema(self._schemas.columns), properties=BRONZE_PROPERTIES
-        )
+        if existing is None:
+            schema = table_schema(self._schemas.columns)
+            create_if_missing(session, self._uri, schema=schema, properties=BRONZE_PROPERTIES)
         prepared = time.monotonic()
         drain(
             session,

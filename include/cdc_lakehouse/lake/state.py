@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -39,6 +40,8 @@ class TableState:
 
     version: int
     ledger: Ledger | None
+    size_bytes: int = 0
+    """Of the files that the version consists of."""
 
     @property
     def seq(self) -> int:
@@ -69,7 +72,8 @@ def _newest_ledger(delta: DeltaTable, *, table: str, limit: int | None) -> Table
     ledger = _search(commits, table=table)
     if ledger is None and limit is not None and len(commits) == limit:
         return _newest_ledger(delta, table=table, limit=None)
-    return TableState(version=version, ledger=ledger)
+    sizes = pa.table(delta.get_add_actions(flatten=True))["size_bytes"].to_pylist()
+    return TableState(version=version, ledger=ledger, size_bytes=sum(sizes))
 
 
 def _search(commits: Iterable[Mapping[str, Any]], *, table: str) -> Ledger | None:

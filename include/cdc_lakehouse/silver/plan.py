@@ -10,6 +10,9 @@ from cdc_lakehouse.lake.ledger import Kind, Ledger, Progress, Ranges, present
 
 SYSTEM_PREFIX = "_cdc_"
 
+_SMALL_OFFSETS = 20_000
+_SMALL_BYTES = 32 * 1024 * 1024
+
 
 def plan_work(bronze: Ledger, silver: Ledger) -> Ranges:
     """The coordinates that bronze holds and silver has not applied; empty when silver is level."""
@@ -24,6 +27,12 @@ def plan_work(bronze: Ledger, silver: Ledger) -> Ranges:
         if start < end:
             work.setdefault(source, {})[partition] = (start, end)
     return work
+
+
+def is_small(work: Ranges, *, table_bytes: int) -> bool:
+    """Whether reading the work and the table takes less time than compiling code for it."""
+    offsets = sum(end - start for partitions in work.values() for start, end in partitions.values())
+    return offsets <= _SMALL_OFFSETS and table_bytes <= _SMALL_BYTES
 
 
 def first_ledger(bronze: Ledger) -> Ledger:

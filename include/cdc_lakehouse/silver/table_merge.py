@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from pyspark.sql import SparkSession
+
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult, TableStatus
@@ -16,7 +18,7 @@ from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.fold import folded
 from cdc_lakehouse.silver.merge import MergeResult, merge
-from cdc_lakehouse.silver.plan import first_ledger, plan_columns, plan_work, refuse_system_names
+from cdc_lakehouse.silver.plan import first_ledger, is_small, plan_columns, plan_work, refuse_system_names
 from cdc_lakehouse.silver.read import WorkFacts, events, examine, work_rows
 from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, apply_columns, source_types
 
@@ -35,13 +37,20 @@ def merge_table(application: Application, table: Table) -> TableResult:
     if not work:
         return TableResult(table=table.name, status=TableStatus.IDLE)
     logger.info("merge planned", extra={"ranges": work})
-    return _merge(application, table, bronze=bronze, before=before, work=work)
+    size = silver.size_bytes if silver is not None else 0
+    session = application.spark.isolated(small=is_small(work, table_bytes=size))
+    return _merge(session, application, table, bronze=bronze, before=before, work=work)
 
 
 def _merge(
-    application: Application, table: Table, *, bronze: TableState, before: Ledger, work: Ranges
+    session: SparkSession,
+    application: Application,
+    table: Table,
+    *,
+    bronze: TableState,
+    before: Ledger,
+    work: Ranges,
 ) -> TableResult:
-    session = application.spark.isolated()
     started = time.monotonic()
     rows = work_rows(session, application.lake.bronze(table.name), version=bronze.version, work=work)
     columns = columns_in(rows.schema)
@@ -49,9 +58,10 @@ def _merge(
     changes = folded(events(rows), columns)
     uri = application.lake.silver(table.name)
     refuse_system_names(tuple(column.name for column in columns.row), table=table.name)
-    create_if_missing(session, uri, schema=changes.schema, properties=SILVER_PROPERTIES)
     existing = schema_of(session, uri)
-    if existing is not None:
+    if existing is None:
+        create_if_missing(session, uri, schema=changes.schema, properties=SILVER_PROPERTIES)
+    else:
         wanted = source_types(changes.schema)
         apply_columns(session, uri, plan_columns(source_types(existing), wanted, table=table.name))
     read = time.monotonic()
