@@ -1,0 +1,139 @@
+"""Case files: one behaviour each, as events in and literal rows out (`style`, "A case file")."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+FOLDER = Path(__file__).parent
+TOPIC_PREFIX = "cases."
+
+Coordinate = Annotated[str, StringConstraints(pattern=r"^\d+@\d+$")]
+"""`<partition>@<offset>`; the topic is the case's own."""
+Hex = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{2})*$")]
+Row = dict[str, Any]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Table(_Part):
+    key: Annotated[tuple[str, ...], Field(min_length=1)]
+    columns: dict[str, str]
+    """Column -> `int`, `long`, `string` or `decimal(p,s)`; a key's is required unless it ends in `?`."""
+    columns_from_batch: dict[int, dict[str, str]] = {}
+    """What the writer sends from that batch on, where it is not `columns`."""
+
+
+class SourcePosition(_Part):
+    """What Debezium says of an event's place, in Debezium's words."""
+
+    snapshot: str = "false"
+    sequence: tuple[int | None, int | None] | None = None
+    lsn: int | None = None
+    tx: int | None = None
+    order: int | None = None
+
+
+class CaseEvent(_Part):
+    """One Kafka record. Without `op` and `value_hex` it is a tombstone."""
+
+    at: Coordinate
+    batch: int = 1
+    op: str | None = None
+    key: Row | None = None
+    before: Row | None = None
+    after: Row | None = None
+    position: SourcePosition = SourcePosition()
+    headers: dict[str, str] = {}
+    key_hex: Hex | None = None
+    value_hex: Hex | None = None
+
+    @property
+    def coordinate(self) -> tuple[int, int]:
+        partition, _, offset = self.at.partition("@")
+        return int(partition), int(offset)
+
+
+class BronzeRow(_Part):
+    """What is not written is null; `raw_*: sent` are the bytes of the event."""
+
+    at: Coordinate
+    op: str | None = None
+    position: Annotated[tuple[int, ...], Field(min_length=6, max_length=6)] | None = None
+    """phase, commit, streamed, row, order_in_tx, kind."""
+    tx: int | None = None
+    key: Row | None = None
+    before: Row | None = None
+    after: Row | None = None
+    unavailable: tuple[str, ...] | None = None
+    headers: tuple[str, ...] | None = None
+    """Their names."""
+    error: str | None = None
+    raw_key: Hex | Literal["sent"] | None = None
+    raw_value: Hex | Literal["sent"] | None = None
+
+
+class Refusal(_Part):
+    """Silver is not touched: the error's code, and what kind of event was met first where."""
+
+    error: Literal["UNSUPPORTED_EVENT", "SCHEMA_MISFIT"]
+    kind: str | None = None
+    at: Coordinate | None = None
+
+
+class Case(_Part):
+    name: str
+    why: Annotated[str, StringConstraints(min_length=20, max_length=200)]
+    table: Table
+    events: Annotated[tuple[CaseEvent, ...], Field(min_length=1)]
+    bronze: tuple[BronzeRow, ...]
+    silver: Refusal | tuple[Row, ...]
+
+    @model_validator(mode="after")
+    def _every_event_has_its_bronze_row(self) -> Case:
+        if [event.at for event in self.events] != [row.at for row in self.bronze]:
+            raise ValueError("bronze must hold one row per event, in their order")
+        if sorted(self.events, key=lambda event: (event.batch, event.coordinate)) != list(self.events):
+            raise ValueError("events must stand in the order in which they are read")
+        return self
+
+    @property
+    def topic(self) -> str:
+        return TOPIC_PREFIX + self.name
+
+    @property
+    def batches(self) -> int:
+        return max(event.batch for event in self.events)
+
+    def columns_of_batch(self, batch: int) -> dict[str, str]:
+        """Columns that the writer of `batch` sends."""
+        return self.table.columns_from_batch.get(batch, self.table.columns)
+
+    @property
+    def all_columns(self) -> tuple[str, ...]:
+        writers = [self.table.columns, *self.table.columns_from_batch.values()]
+        return tuple(dict.fromkeys(name for columns in writers for name in columns))
+
+
+def read_case(path: Path) -> Case:
+    """Raises `ValidationError` for a file that is not a case."""
+    return Case.model_validate({"name": path.stem, **yaml.safe_load(path.read_text(encoding="utf-8"))})
+
+
+@cache
+def all_cases() -> tuple[Case, ...]:
+    return tuple(read_case(path) for path in sorted(FOLDER.glob("*.yaml")))
+
+
+def applied_cases() -> tuple[Case, ...]:
+    return tuple(case for case in all_cases() if not isinstance(case.silver, Refusal))
+
+
+def refused_cases() -> tuple[Case, ...]:
+    return tuple(case for case in all_cases() if isinstance(case.silver, Refusal))

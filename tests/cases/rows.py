@@ -1,0 +1,75 @@
+"""Rows of bronze and silver in the words of a case file, so that they compare with its literals."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from cases.case_file import Case, Row  # type: ignore[import-not-found]
+from cases.encoding import writers  # type: ignore[import-not-found]
+
+POSITION = ("phase", "commit", "streamed", "row", "order_in_tx", "kind")
+SYSTEM = ("_cdc_op", "_cdc_position", "_cdc_tx_id")
+
+
+def expected_bronze(case: Case, *, first_id: int = 10, tag: bool = False) -> list[Row]:
+    """The literal rows; `sent` becomes the bytes that `writers` with the same arguments send."""
+    by_batch = writers(case, first_id=first_id, tag=tag)
+    return [
+        {
+            **row.model_dump(),
+            "position": None if row.position is None else list(row.position),
+            "unavailable": None if row.unavailable is None else list(row.unavailable),
+            "headers": None if row.headers is None else list(row.headers),
+            "raw_key": _sent(row.raw_key, by_batch[event.batch].record(event).key),
+            "raw_value": _sent(row.raw_value, by_batch[event.batch].record(event).value),
+        }
+        for row, event in zip(case.bronze, case.events, strict=True)
+    ]
+
+
+def told_bronze(case: Case, row: Row) -> Row:
+    """A row of the decoder or of the table."""
+    position, source, error = row["position"], row["source"] or {}, row["decode_error"] or {}
+    headers = row["headers"]
+    return {
+        "at": f"{row['partition']}@{row['offset']}",
+        "op": row["op"],
+        "position": None if position is None else [position[name] for name in POSITION],
+        "tx": source.get("tx_id"),
+        "key": _own(row["key"], case.table.key),
+        "before": _own(row["before"], case.all_columns),
+        "after": _own(row["after"], case.all_columns),
+        "unavailable": row["unavailable"],
+        "headers": None if headers is None else [header["key"] for header in headers],
+        "error": error.get("code"),
+        "raw_key": _hex(row["raw_key"]),
+        "raw_value": _hex(row["raw_value"]),
+    }
+
+
+def told_silver(case: Case, row: Row) -> Row:
+    position = list(row["_cdc_position"].values())
+    own = {name: _plain(row[name]) for name in case.all_columns}
+    return {**own, "_cdc_op": row["_cdc_op"], "_cdc_position": position, "_cdc_tx_id": row["_cdc_tx_id"]}
+
+
+def in_key_order(case: Case, rows: list[Row]) -> list[Row]:
+    """By key, null first."""
+    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in case.table.key])
+
+
+def _own(struct: Row | None, columns: tuple[str, ...]) -> Row | None:
+    return None if struct is None else {name: _plain(struct[name]) for name in columns}
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _hex(data: bytes | None) -> str | None:
+    return None if data is None else bytes(data).hex()
+
+
+def _sent(literal: str | None, data: bytes | None) -> str | None:
+    return _hex(data) if literal == "sent" else literal

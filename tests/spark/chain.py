@@ -1,0 +1,179 @@
+"""Ingest and merge as the jobs run them, with records in memory where Kafka would be."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.session import LazySession
+from cdc_lakehouse.bronze import ingest as bronze_ingest
+from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
+from cdc_lakehouse.config.models import Pipeline, Table
+from cdc_lakehouse.contract import Job, JobRequest, TableResult
+from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
+from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.names import Lake, new_attempt
+from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.registry.client import SchemaRegistry
+from cdc_lakehouse.silver.table_merge import merge_table
+
+PIPELINE = "cases"
+CLUSTER = "cluster-1"
+TOPIC_ID = "topic-1"
+KAFKA_ROWS = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset LONG, timestamp TIMESTAMP,"
+    " timestampType INT, headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+)
+KAFKA_TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class FakeRegistry:
+    """What the product asks of `SchemaRegistry`. `hidden` ids are known by id only, not as versions."""
+
+    keys: dict[str, dict[int, str]] = field(default_factory=dict)
+    values: dict[str, dict[int, str]] = field(default_factory=dict)
+    hidden: dict[int, str] = field(default_factory=dict)
+    asked: list[int] = field(default_factory=list)
+
+    def register(self, topic: str, *, keys: Mapping[int, str], values: Mapping[int, str]) -> None:
+        self.keys.setdefault(topic, {}).update(keys)
+        self.values.setdefault(topic, {}).update(values)
+
+    def versions(self, subject: str) -> list[tuple[int, str]]:
+        topic, _, side = subject.rpartition("-")
+        return sorted((self.keys if side == "key" else self.values).get(topic, {}).items())
+
+    def schemas(self, ids: Iterable[int]) -> dict[int, str]:
+        asked = sorted(set(ids))
+        self.asked += asked
+        known = dict(self.hidden)
+        for texts in (*self.keys.values(), *self.values.values()):
+            known.update(texts)
+        return {number: known[number] for number in asked if number in known}
+
+
+@dataclass(slots=True)
+class Chain:
+    """One lake; every call of `ingest` or `merge` is an attempt of its own."""
+
+    engine: LazySession
+    root: str
+    registry: FakeRegistry = field(default_factory=FakeRegistry)
+
+    @property
+    def lake(self) -> Lake:
+        return Lake(root=self.root, pipeline=PIPELINE)
+
+    @property
+    def session(self) -> SparkSession:
+        return self.engine.session()
+
+    def application(self, *tables: Table, job: Job = Job.BRONZE_INGEST, dry_run: bool = False) -> Application:
+        document = {
+            "version": 1,
+            "name": PIPELINE,
+            "owner": "tests",
+            "schedule": "0 * * * *",
+            "start_date": date(2026, 1, 1),
+            "tables": [table.model_dump() for table in tables],
+        }
+        return Application(
+            request=JobRequest(job=job, pipeline=PIPELINE, tables=(), dry_run=dry_run),
+            pipeline=Pipeline.model_validate(document),
+            tables=tables,
+            lake=self.lake,
+            attempt=new_attempt(datetime.now(UTC)),
+            spark=self.engine,
+        )
+
+    def plan(self, table: Table, records: Sequence[KafkaRecord]) -> DrainPlan:
+        """From where bronze stands to behind the last of `records`, as the job plans it."""
+        state = read_state(self.lake.bronze(table.name), table=table.name)
+        known = state.ledger if state is not None else None
+        ledger = known or Ledger(kind=Kind.BRONZE, pipeline=PIPELINE, table=table.name, cluster_id=CLUSTER)
+        return plan_drain(ledger, table.topics, facts=_facts(table, ledger, records), first={})
+
+    def ingest(
+        self, table: Table, records: Sequence[KafkaRecord], *, plan: DrainPlan | None = None
+    ) -> TableResult:
+        """`TableIngest.run`, with `records` as the one micro-batch of its drain."""
+        plan = plan or self.plan(table, records)
+
+        def drain(session: SparkSession, plan: DrainPlan, *, write: Any, **_kafka: Any) -> None:
+            write(kafka_rows(session, records), plan.added(plan.start, plan.until))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bronze_ingest, "drain", drain)
+            run = bronze_ingest.TableIngest(
+                self.application(table), table, plan=plan, registry=cast(SchemaRegistry, self.registry)
+            )
+            return run.run(kafka={})
+
+    def merge(self, table: Table) -> TableResult:
+        return merge_table(self.application(table, job=Job.SILVER_MERGE), table)
+
+    def forget_silver(self, table: Table) -> None:
+        shutil.rmtree(Path(urlsplit(self.lake.silver(table.name)).path))
+
+    def bronze(self, table: Table) -> list[dict[str, Any]]:
+        return self.rows(self.lake.bronze(table.name), "topic", "partition", "offset")
+
+    def silver(self, table: Table) -> list[dict[str, Any]]:
+        return self.rows(self.lake.silver(table.name))
+
+    def rows(self, uri: str, *order: str) -> list[dict[str, Any]]:
+        rows = self.session.read.format("delta").load(uri).collect()
+        told = [row.asDict(recursive=True) for row in rows]
+        return sorted(told, key=lambda row: [row[name] for name in order])
+
+    def sql(self, statement: str, uri: str) -> list[dict[str, Any]]:
+        """What somebody does by hand; `{t}` is the table."""
+        frame = self.session.sql(statement.format(t=f"delta.`{uri}`"))
+        return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+def kafka_rows(session: SparkSession, records: Sequence[KafkaRecord]) -> DataFrame:
+    """What Spark's Kafka source gives out."""
+    rows = [
+        (
+            each.key,
+            each.value,
+            each.topic,
+            each.partition,
+            each.offset,
+            KAFKA_TIME,
+            0,
+            list(each.headers) or None,
+        )
+        for each in records
+    ]
+    return session.createDataFrame(rows, KAFKA_ROWS)
+
+
+def table_of(name: str, *topics: str, **options: Any) -> Table:
+    return Table.model_validate({"name": name, "topics": topics or (f"cases.{name}",), **options})
+
+
+def _facts(table: Table, ledger: Ledger, records: Sequence[KafkaRecord]) -> ClusterFacts:
+    """A partition that the table has read stands where it stood, unless `records` go on there."""
+    topics = {}
+    for name in table.topics:
+        topic = TopicFacts(name=name, topic_id=TOPIC_ID, partitions={})
+        ends = {p: progress.end for p, progress in ledger.sources.get(topic.source, {}).items()}
+        for record in records:
+            if record.topic == name:
+                ends[record.partition] = max(ends.get(record.partition, 0), record.offset + 1)
+        partitions = {partition: PartitionOffsets(0, end) for partition, end in ends.items()}
+        topics[name] = replace(topic, partitions=partitions)
+    return ClusterFacts(cluster_id=CLUSTER, topics=topics)

@@ -1,0 +1,44 @@
+"""One Spark session for the tier, on settings and folders of its own; the JVM starts after they are set."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chain import Chain  # type: ignore[import-not-found]
+from pyspark.sql import SparkSession
+
+from artifacts.spark_conf import write_spark_conf
+from cdc_lakehouse.application.session import LazySession
+
+INCLUDE = Path(__file__).parents[2] / "include"
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spark")
+
+
+@pytest.fixture(scope="session")
+def engine(home: Path) -> Iterator[LazySession]:
+    os.environ["SPARK_CONF_DIR"] = str(write_spark_conf(home / "conf"))
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_DIRS"] = str(home / "local")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(INCLUDE), os.environ.get("PYTHONPATH", "")])
+    engine = LazySession("tests")
+    yield engine
+    engine.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(engine: LazySession) -> SparkSession:
+    return engine.session()
+
+
+@pytest.fixture
+def chain(engine: LazySession, tmp_path: Path) -> Chain:
+    """An empty lake with its own pipeline."""
+    return Chain(engine, root=tmp_path.as_uri())

@@ -1,0 +1,128 @@
+"""Every case file through the decoder in Spark, bronze and silver in Delta.
+
+Cases that are applied share one table per kind of key: each has a topic of its own, and its name is
+the first column of its key. A case that stops silver has a table of its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from chain import Chain, table_of  # type: ignore[import-not-found]
+
+from cases.case_file import Case, applied_cases, refused_cases  # type: ignore[import-not-found]
+from cases.encoding import records, writers  # type: ignore[import-not-found]
+from cases.rows import expected_bronze, in_key_order, told_bronze, told_silver  # type: ignore[import-not-found]
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError
+from cdc_lakehouse.silver.read import _unsupported
+from oracle import UNSUPPORTED  # type: ignore[import-not-found]
+
+Rows = list[dict[str, Any]]
+IDS_PER_CASE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    bronze: Rows
+    silver: Rows
+    """After one merge behind every batch."""
+    silver_at_once: Rows
+    """After one merge of all batches together, into another lake."""
+
+
+def by_name(case: Case) -> str:
+    return str(case.name)
+
+
+def first_id(case: Case) -> int:
+    return IDS_PER_CASE * (1 + (*applied_cases(), *refused_cases()).index(case))
+
+
+def key_kind(case: Case) -> str:
+    return "keyed_by_" + "_".join(case.table.key)
+
+
+def ingest_batch(chain: Chain, table: Table, cases: list[Case], *, batch: int, tag: bool) -> None:
+    """The registry learns the schemas of a batch with it, as it would from the connector."""
+    sent = []
+    for case in cases:
+        by_batch = writers(case, first_id=first_id(case), tag=tag)
+        if batch in by_batch:
+            (key_id, key), (value_id, value) = by_batch[batch].schemas.items()
+            chain.registry.register(case.topic, keys={key_id: key}, values={value_id: value})
+            sent += records(case, by_batch, batch=batch)
+    chain.ingest(table, sent)
+
+
+@pytest.fixture(scope="module")
+def outcomes(engine, tmp_path_factory) -> dict[str, Outcome]:
+    """Kind of key -> what became of its cases."""
+    groups = defaultdict(list)
+    for case in applied_cases():
+        groups[key_kind(case)].append(case)
+    return {kind: outcome_of(engine, tmp_path_factory, kind, cases) for kind, cases in groups.items()}
+
+
+def outcome_of(engine, tmp_path_factory, kind: str, cases: list[Case]) -> Outcome:
+    stepwise = Chain(engine, root=tmp_path_factory.mktemp(kind).as_uri())
+    table = table_of(kind, *(case.topic for case in cases))
+    for batch in range(1, max(case.batches for case in cases) + 1):
+        ingest_batch(stepwise, table, cases, batch=batch, tag=True)
+        stepwise.merge(table)
+    bronze, silver = stepwise.bronze(table), stepwise.silver(table)
+    stepwise.forget_silver(table)
+    stepwise.merge(table)
+    return Outcome(bronze=bronze, silver=silver, silver_at_once=stepwise.silver(table))
+
+
+def bronze_of(case: Case, rows: Rows) -> Rows:
+    return [told_bronze(case, row) for row in rows if row["topic"] == case.topic]
+
+
+def silver_of(case: Case, rows: Rows) -> Rows:
+    return list(in_key_order(case, [told_silver(case, row) for row in rows if row["case"] == case.name]))
+
+
+def coordinate_of(case: Case) -> str | None:
+    return None if case.silver.at is None else f"{case.topic}/{case.silver.at}"
+
+
+@pytest.mark.parametrize("case", applied_cases(), ids=by_name)
+def test_bronze_holds_the_rows_of_the_case(case, outcomes):
+    expected = expected_bronze(case, first_id=first_id(case), tag=True)
+
+    assert bronze_of(case, outcomes[key_kind(case)].bronze) == expected
+
+
+@pytest.mark.parametrize("case", applied_cases(), ids=by_name)
+def test_silver_holds_the_rows_of_the_case(case, outcomes):
+    assert silver_of(case, outcomes[key_kind(case)].silver) == list(case.silver)
+
+
+@pytest.mark.parametrize("case", applied_cases(), ids=by_name)
+def test_batches_merged_at_once_make_the_same_rows(case, outcomes):
+    assert silver_of(case, outcomes[key_kind(case)].silver_at_once) == list(case.silver)
+
+
+@pytest.mark.parametrize("case", refused_cases(), ids=by_name)
+def test_bronze_holds_what_silver_refuses(case, chain):
+    table = table_of(case.name)
+    for batch in range(1, case.batches + 1):
+        ingest_batch(chain, table, [case], batch=batch, tag=False)
+
+    with pytest.raises((UnsupportedEventError, SchemaMisfitError)) as caught:
+        chain.merge(table)
+
+    error = caught.value
+    assert error.code == case.silver.error
+    assert getattr(error, "kind", None) == case.silver.kind
+    assert getattr(error, "coordinate", None) == coordinate_of(case)
+    assert bronze_of(case, chain.bronze(table)) == expected_bronze(case, first_id=first_id(case))
+
+
+def test_spark_and_the_oracle_refuse_the_same_kinds(spark):
+    assert list(_unsupported()) == list(UNSUPPORTED)

@@ -1,0 +1,111 @@
+"""Every case file: its form, its bytes through the decoder, its rows through the oracle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from cases.case_file import (  # type: ignore[import-not-found]
+    FOLDER,
+    Case,
+    Refusal,
+    all_cases,
+    applied_cases,
+    read_case,
+    refused_cases,
+)
+from cases.encoding import KafkaRecord, records, writers  # type: ignore[import-not-found]
+from cases.rows import expected_bronze, in_key_order, told_bronze  # type: ignore[import-not-found]
+from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
+from cdc_lakehouse.debezium.decode import decode
+from cdc_lakehouse.debezium.plans import DecodePlans
+from oracle import UNSUPPORTED, Refused, Silver, merged  # type: ignore[import-not-found]
+
+
+def by_name(case: Case) -> str:
+    return str(case.name)
+
+
+def decoded(case: Case) -> list[dict[str, Any]]:
+    """What the decoder makes of the case's bytes."""
+    by_batch = writers(case, first_id=10)
+    texts, columns = {}, None
+    for writer in by_batch.values():
+        new = columns_of(*writer.schemas.values(), table=case.name)
+        columns = new if columns is None else evolve_leniently(columns, new)
+        texts.update(writer.schemas)
+    assert columns is not None
+    sent = [record for batch in by_batch for record in records(case, by_batch, batch=batch)]
+    plans = DecodePlans(table=case.name, columns=columns, schemas=texts)
+    return list(decode(kafka_batch(sent), plans).to_pylist())
+
+
+def kafka_batch(sent: list[KafkaRecord]) -> pa.RecordBatch:
+    headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    told = [[{"key": k, "value": v} for k, v in each.headers] or None for each in sent]
+    return pa.record_batch(
+        {
+            "key": pa.array([each.key for each in sent], pa.binary()),
+            "value": pa.array([each.value for each in sent], pa.binary()),
+            "topic": pa.array([each.topic for each in sent], pa.string()),
+            "partition": pa.array([each.partition for each in sent], pa.int32()),
+            "offset": pa.array([each.offset for each in sent], pa.int64()),
+            "timestamp": pa.array([0] * len(sent), pa.timestamp("us", tz="UTC")),
+            "headers": pa.array(told, headers),
+        }
+    )
+
+
+def folded(case: Case, *, one_merge: bool) -> list[dict[str, Any]]:
+    silver: Silver = {}
+    rows = expected_bronze(case)
+    batches = [event.batch for event in case.events]
+    for batch in [None] if one_merge else sorted(set(batches)):
+        work = [row for row, of in zip(rows, batches, strict=True) if batch in (None, of)]
+        silver = merged(silver, work)
+    return list(in_key_order(case, list(silver.values())))
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=by_name)
+def test_the_decoder_makes_the_bronze_rows_of_the_case(case):
+    assert [told_bronze(case, row) for row in decoded(case)] == expected_bronze(case)
+
+
+@pytest.mark.parametrize("one_merge", [True, False], ids=["at once", "batch by batch"])
+@pytest.mark.parametrize("case", applied_cases(), ids=by_name)
+def test_the_oracle_makes_the_silver_rows_of_the_case(case, one_merge):
+    assert folded(case, one_merge=one_merge) == list(case.silver)
+
+
+@pytest.mark.parametrize("case", refused_cases(), ids=by_name)
+def test_the_oracle_refuses_what_the_case_says(case):
+    with pytest.raises(Refused) as caught:
+        folded(case, one_merge=True)
+
+    assert Refusal(error=caught.value.code, kind=caught.value.kind, at=caught.value.at) == case.silver
+
+
+def test_every_kind_of_unsupported_event_has_its_case():
+    assert {case.silver.kind for case in refused_cases()} - {None} == set(UNSUPPORTED)
+
+
+def test_a_case_whose_bronze_lacks_a_row_is_no_case(tmp_path):
+    document = yaml.safe_load((FOLDER / "insert_update_delete_leaves_nothing.yaml").read_text())
+    path = tmp_path / "short.yaml"
+    path.write_text(yaml.safe_dump({**document, "bronze": document["bronze"][1:]}))
+
+    with pytest.raises(ValidationError, match="one row per event"):
+        read_case(path)
+
+
+def test_a_case_with_a_misspelt_word_is_no_case(tmp_path):
+    document = yaml.safe_load((FOLDER / "insert_update_delete_leaves_nothing.yaml").read_text())
+    path = tmp_path / "misspelt.yaml"
+    path.write_text(yaml.safe_dump({**document, "silvr": []}))
+
+    with pytest.raises(ValidationError, match="silvr"):
+        read_case(path)
