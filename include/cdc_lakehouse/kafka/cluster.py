@@ -26,7 +26,7 @@ class Cluster:
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._bootstrap = settings["bootstrap.servers"]
         self._reason = ""
-        self._admin = AdminClient({**settings, "error_cb": self._remember_reason, "logger": logger})
+        self._admin = AdminClient({**settings, "error_cb": self._remember_reason, "logger": logger, "log_level": 2})
 
     def facts(self, topics: Collection[str]) -> ClusterFacts:
         """Ids and read-committed offsets of those `topics` that exist."""
