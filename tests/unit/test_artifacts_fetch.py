@@ -93,7 +93,7 @@ def test_a_group_that_is_not_fetched_names_the_command(repository):
 
 
 def test_an_own_repository_root_ends_with_one_slash():
-    assert 'root="https://files.example.org/repo/"' in settings_xml("https://maven.example.org/repo")
+    assert 'root="https://files.example.org/repo/"' in settings_xml("https://files.example.org/repo")
 
 
 def test_without_an_own_root_no_host_is_named():
