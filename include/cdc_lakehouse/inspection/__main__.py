@@ -1,0 +1,71 @@
+"""`python -m cdc_lakehouse.inspection`: tables, sql."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from cdc_lakehouse.config.loader import load_pipeline, pipeline_files
+from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.config.settings import Role, connection_from_environment, storage_root
+from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.inspection.catalog import Catalog
+from cdc_lakehouse.inspection.overview import overview
+from cdc_lakehouse.inspection.printing import print_overview, print_rows
+from cdc_lakehouse.inspection.prompt import prompt
+from cdc_lakehouse.inspection.query import LakeQueries, QueryRefusedError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Look into the lake without Spark.",
+)
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """A refusal is one sentence and its exit code, not a traceback."""
+    try:
+        yield
+    except LakehouseError as error:
+        typer.echo(f"{error}\n{error.advice}", err=True)
+        raise typer.Exit(error.exit_code) from error
+    except QueryRefusedError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def _pipelines() -> list[Pipeline]:
+    return [load_pipeline(path) for path in pipeline_files()]
+
+
+def _root() -> str:
+    return storage_root(connection_from_environment(Role.STORAGE))
+
+
+@app.command()
+def tables() -> None:
+    """Every table of every pipeline: last ingest and merge, how far it is, what went wrong last."""
+    with _sentences():
+        print_overview(overview(_root(), _pipelines(), now=datetime.now(UTC)))
+
+
+@app.command()
+def sql(*, query: Annotated[str | None, typer.Option(help="Without it: a prompt.")] = None) -> None:
+    """Query bronze and silver by name, like `select * from silver.orders`; nothing can be changed."""
+    with _sentences():
+        queries = LakeQueries(Catalog.of(_root(), _pipelines()))
+        if query is None:
+            prompt(queries, interactive=sys.stdin.isatty())
+        else:
+            print_rows(queries.run(query))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,122 @@
+"""Where every table stands: its ledgers, its files, its newest run reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.contract import Job, JobResult, TableResult
+from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.inspection.snapshot import newest_snapshot
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.reports import newest_results
+from cdc_lakehouse.lake.state import read_state
+
+NEVER = "never run"
+
+
+@dataclass(frozen=True, slots=True)
+class TableOverview:
+    pipeline: str
+    table: str
+    ingest: str
+    """Status of the last one: advanced, idle, failed, superseded, or that there was none."""
+    merge: str
+    seen_through: datetime | None
+    """Newest source commit that silver has. Completeness up to it is not proved in this release."""
+    lag_seconds: float | None
+    """Age of that commit; it grows while the source is quiet."""
+    bronze_version: int | None
+    silver_version: int | None
+    rows: int | None
+    problem: str
+    """Sentence of the newest error that still stands; empty when there is none."""
+
+
+def overview(root: str, pipelines: Iterable[Pipeline], *, now: datetime) -> list[TableOverview]:
+    """One entry per table, in the order of the files."""
+    found = []
+    for pipeline in pipelines:
+        lake = Lake(root=root, pipeline=pipeline.name)
+        results = newest_results(lake)
+        found += [_table(lake, table.name, results, now=now) for table in pipeline.tables]
+    return found
+
+
+def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetime) -> TableOverview:
+    newest = {job: _newest(results, job, table) for job in (Job.BRONZE_INGEST, Job.SILVER_MERGE)}
+    problems = [_problem(results, job, table) for job in newest]
+    stands = _Standing()
+    try:
+        stands = _standing(lake, table)
+    except LakehouseError as error:
+        problems.insert(0, str(error))
+    seen = stands.seen_through
+    return TableOverview(
+        pipeline=lake.pipeline,
+        table=table,
+        ingest=_status(newest[Job.BRONZE_INGEST]),
+        merge=_status(newest[Job.SILVER_MERGE]),
+        seen_through=seen,
+        lag_seconds=None if seen is None else round((now - seen).total_seconds(), 1),
+        bronze_version=stands.bronze_version,
+        silver_version=stands.silver_version,
+        rows=stands.rows,
+        problem=next(filter(None, problems), ""),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    seen_through: datetime | None = None
+    bronze_version: int | None = None
+    silver_version: int | None = None
+    rows: int | None = None
+
+
+def _standing(lake: Lake, table: str) -> _Standing:
+    bronze = read_state(lake.bronze(table), table=table)
+    silver = read_state(lake.silver(table), table=table)
+    ledger = silver.ledger if silver is not None else None
+    seen = ledger.seen_through if ledger is not None else None
+    snapshot = newest_snapshot(lake.silver(table)) if silver is not None else None
+    return _Standing(
+        seen_through=None if seen is None else datetime.fromisoformat(seen),
+        bronze_version=None if bronze is None else bronze.version,
+        silver_version=None if silver is None else silver.version,
+        rows=None if snapshot is None else snapshot.row_count,
+    )
+
+
+def _newest(results: Sequence[JobResult], job: Job, table: str) -> TableResult | JobResult | None:
+    """What the newest application of this job said about the table; itself where it failed before that."""
+    for result in results:
+        if result.job is job:
+            for told in result.tables:
+                if told.table == table:
+                    return told
+            if result.error is not None and not result.tables:
+                return result
+    return None
+
+
+def _status(newest: TableResult | JobResult | None) -> str:
+    if newest is None:
+        return NEVER
+    return "failed" if isinstance(newest, JobResult) else str(newest.status)
+
+
+def _problem(results: Sequence[JobResult], job: Job, table: str) -> str:
+    newest = _newest(results, job, table)
+    return f"{job}: {newest.error.sentence}" if newest is not None and newest.error is not None else ""
+
+
+def counted(found: Sequence[TableOverview]) -> Mapping[str, int]:
+    """For the line below the table."""
+    return {
+        "tables": len(found),
+        "empty": sum(table.silver_version is None for table in found),
+        "failed": sum(bool(table.problem) for table in found),
+    }

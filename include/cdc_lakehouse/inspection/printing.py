@@ -1,0 +1,79 @@
+"""Rows and overviews as text tables, on a terminal and in a pipe alike."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from cdc_lakehouse.inspection.overview import TableOverview, counted
+
+MOST_ROWS = 200
+_WIDTH_OF_A_FILE = 240
+_STYLES = {"advanced": "green", "idle": "green", "failed": "bold red", "superseded": "yellow"}
+
+
+def _console() -> Console:
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_OF_A_FILE)
+
+
+def print_overview(found: Sequence[TableOverview]) -> None:
+    headings = ("pipeline", "table", "ingest", "merge", "seen-through", "lag", "rows", "bronze", "silver")
+    table = Table(*headings, box=SIMPLE_HEAD)
+    for entry in found:
+        table.add_row(
+            entry.pipeline,
+            entry.table,
+            Text(entry.ingest, style=_STYLES.get(entry.ingest, "dim")),
+            Text(entry.merge, style=_STYLES.get(entry.merge, "dim")),
+            _moment(entry.seen_through),
+            "" if entry.lag_seconds is None else f"{entry.lag_seconds:.0f} s",
+            *map(_number, (entry.rows, entry.bronze_version, entry.silver_version)),
+        )
+    console = _console()
+    console.print(table)
+    for entry in found:
+        if entry.problem:
+            console.print(Text(f"{entry.pipeline}.{entry.table}: {entry.problem}", style="red"))
+    numbers = counted(found)
+    console.print(Text(f"{numbers['tables']} tables, {numbers['failed']} with a problem", style="bold"))
+    if found and numbers["empty"] == numbers["tables"]:
+        console.print("the lake is empty: no table was merged yet; `make demo` or a DAG run fills it")
+    console.print(
+        Text(
+            "seen-through: commit time of the newest change that silver has. No table is proved complete "
+            "up to a time in this release, so there is no valid-through. lag: the age of that change; it "
+            "grows while the source is quiet.",
+            style="dim",
+        )
+    )
+
+
+def print_rows(rows: pa.Table, *, most: int = MOST_ROWS) -> None:
+    table = Table(*(Column(Text(name)) for name in rows.column_names), box=SIMPLE_HEAD)
+    columns = [column.to_pylist() for column in rows.slice(0, most).columns]  # two may have one name
+    for row in zip(*columns, strict=True):
+        table.add_row(*_cells(row))
+    console = _console()
+    console.print(table)
+    more = f", the first {most} are shown" if rows.num_rows > most else ""
+    console.print(Text(f"{rows.num_rows} rows{more}", style="dim"))
+
+
+def _cells(values: Iterable[object]) -> list[Text]:
+    """NULL is not the empty text."""
+    return [Text("NULL", style="dim") if value is None else Text(str(value)) for value in values]
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def _number(number: int | None) -> str:
+    return "" if number is None else str(number)
