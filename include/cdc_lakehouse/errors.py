@@ -32,23 +32,26 @@ Everything else that is raised is a bug (exit 70).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, dataclass_transform
 
 from cdc_lakehouse.contract import ExitCode, TableError
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass_transform(kw_only_default=True, eq_default=False)
 class LakehouseError(Exception):
-    """Root of the tree; raise one of the leaves."""
+    """Root of the tree; raise one of the leaves. Their annotated names are what they are raised with."""
 
     code: ClassVar[str] = ""
     exit_code: ClassVar[ExitCode]
     sentence: ClassVar[str] = ""
     advice: ClassVar[str] = ""
 
+    def __init_subclass__(cls) -> None:
+        dataclass(eq=False, kw_only=True)(cls)
+
     def __str__(self) -> str:
-        return self.sentence.format(**{f.name: getattr(self, f.name) for f in fields(self)})
+        return self.sentence.format(**vars(self))
 
     def as_table_error(self) -> TableError:
         return TableError(code=self.code, exit_code=self.exit_code, sentence=str(self), advice=self.advice)
@@ -57,12 +60,10 @@ class LakehouseError(Exception):
 # --- 75: try again -------------------------------------------------------------------------
 
 
-@dataclass(eq=False, kw_only=True)
 class RetryableError(LakehouseError):
     exit_code = ExitCode.RETRY
 
 
-@dataclass(eq=False, kw_only=True)
 class BrokerUnavailableError(RetryableError):
     code = "BROKER_UNAVAILABLE"
     sentence = "Kafka at {bootstrap} did not answer: {reason}"
@@ -73,7 +74,6 @@ class BrokerUnavailableError(RetryableError):
     reason: str
 
 
-@dataclass(eq=False, kw_only=True)
 class RegistryUnavailableError(RetryableError):
     code = "REGISTRY_UNAVAILABLE"
     sentence = "the schema registry at {url} did not answer: {reason}"
@@ -84,7 +84,6 @@ class RegistryUnavailableError(RetryableError):
     reason: str
 
 
-@dataclass(eq=False, kw_only=True)
 class StorageUnavailableError(RetryableError):
     code = "STORAGE_UNAVAILABLE"
     sentence = "the lake at {root} could not be read or written: {reason}"
@@ -93,7 +92,6 @@ class StorageUnavailableError(RetryableError):
     reason: str
 
 
-@dataclass(eq=False, kw_only=True)
 class SupersededError(RetryableError):
     code = "SUPERSEDED"
     sentence = "another attempt advanced {table} from step {seq} while this one ({attempt}) was working"
@@ -106,12 +104,10 @@ class SupersededError(RetryableError):
 # --- 78: change something first ------------------------------------------------------------
 
 
-@dataclass(eq=False, kw_only=True)
 class ConfigError(LakehouseError):
     exit_code = ExitCode.CONFIG
 
 
-@dataclass(eq=False, kw_only=True)
 class InvalidPipelineError(ConfigError):
     code = "INVALID_PIPELINE"
     sentence = "{file}{where}: {problem}"
@@ -122,7 +118,6 @@ class InvalidPipelineError(ConfigError):
     problem: str
 
 
-@dataclass(eq=False, kw_only=True)
 class MissingConnectionError(ConfigError):
     code = "MISSING_CONNECTION"
     sentence = "the connection {connection} is not usable: {problem}"
@@ -131,7 +126,6 @@ class MissingConnectionError(ConfigError):
     problem: str
 
 
-@dataclass(eq=False, kw_only=True)
 class UnsupportedTypeError(ConfigError):
     code = "UNSUPPORTED_TYPE"
     sentence = "column {column} of {table} has the type {type}, which is not supported yet"
@@ -141,7 +135,6 @@ class UnsupportedTypeError(ConfigError):
     type: str
 
 
-@dataclass(eq=False, kw_only=True)
 class NotSupportedYetError(ConfigError):
     code = "NOT_SUPPORTED_YET"
     sentence = "{feature} is not supported yet"
@@ -149,7 +142,6 @@ class NotSupportedYetError(ConfigError):
     feature: str
 
 
-@dataclass(eq=False, kw_only=True)
 class LedgerVersionError(ConfigError):
     code = "LEDGER_VERSION"
     sentence = "the ledger of {table} has version {found}, this release reads {known}"
@@ -159,7 +151,6 @@ class LedgerVersionError(ConfigError):
     known: int
 
 
-@dataclass(eq=False, kw_only=True)
 class VersionMismatchError(ConfigError):
     code = "VERSION_MISMATCH"
     sentence = "the workers run {package} {worker}, the driver runs {driver}"
@@ -172,12 +163,10 @@ class VersionMismatchError(ConfigError):
 # --- 65: the data needs a decision -----------------------------------------------------------
 
 
-@dataclass(eq=False, kw_only=True)
 class DataError(LakehouseError):
     exit_code = ExitCode.DATA
 
 
-@dataclass(eq=False, kw_only=True)
 class OffsetsLostError(DataError):
     code = "OFFSETS_LOST"
     sentence = (
@@ -192,7 +181,6 @@ class OffsetsLostError(DataError):
     latest: int
 
 
-@dataclass(eq=False, kw_only=True)
 class TopicMissingError(DataError):
     code = "TOPIC_MISSING"
     sentence = "the topic {topic} of {table} does not exist in Kafka"
@@ -201,7 +189,6 @@ class TopicMissingError(DataError):
     topic: str
 
 
-@dataclass(eq=False, kw_only=True)
 class TopicRecreatedError(DataError):
     code = "TOPIC_RECREATED"
     sentence = "the topic {topic} of {table} was deleted and made again (id {old_id}, now {new_id})"
@@ -212,7 +199,6 @@ class TopicRecreatedError(DataError):
     new_id: str
 
 
-@dataclass(eq=False, kw_only=True)
 class IncompatibleSchemaError(DataError):
     code = "INCOMPATIBLE_SCHEMA"
     sentence = "column {column} of {table} was {was} and is now {now}"
@@ -223,7 +209,6 @@ class IncompatibleSchemaError(DataError):
     now: str
 
 
-@dataclass(eq=False, kw_only=True)
 class SchemaMisfitError(DataError):
     code = "SCHEMA_MISFIT"
     sentence = "{count} record(s) of {table} hold values that fit no type of the table: {detail}"
@@ -233,7 +218,6 @@ class SchemaMisfitError(DataError):
     detail: str
 
 
-@dataclass(eq=False, kw_only=True)
 class KeySchemaDriftError(DataError):
     code = "KEY_SCHEMA_DRIFT"
     sentence = "the key of {table} was ({was}) and is now ({now})"
@@ -243,7 +227,6 @@ class KeySchemaDriftError(DataError):
     now: str
 
 
-@dataclass(eq=False, kw_only=True)
 class UnknownSchemaError(DataError):
     code = "UNKNOWN_SCHEMA"
     sentence = "the registry does not know the schema id(s) {ids} that records of {table} carry"
@@ -254,7 +237,6 @@ class UnknownSchemaError(DataError):
     ids: str
 
 
-@dataclass(eq=False, kw_only=True)
 class UnsupportedEventError(DataError):
     code = "UNSUPPORTED_EVENT"
     sentence = (
@@ -267,7 +249,6 @@ class UnsupportedEventError(DataError):
     coordinate: str
 
 
-@dataclass(eq=False, kw_only=True)
 class ForeignCommitError(DataError):
     code = "FOREIGN_COMMIT"
     sentence = "version {version} of {table} ({operation}) changed data and is not ours"
@@ -279,7 +260,6 @@ class ForeignCommitError(DataError):
     operation: str
 
 
-@dataclass(eq=False, kw_only=True)
 class BronzeBehindError(DataError):
     code = "BRONZE_BEHIND"
     sentence = "silver of {table} has applied {source}/{partition} up to {applied}, but bronze ends at {end}"
@@ -291,7 +271,6 @@ class BronzeBehindError(DataError):
     end: int
 
 
-@dataclass(eq=False, kw_only=True)
 class LedgerLostError(DataError):
     code = "LEDGER_LOST"
     sentence = "{table} at {path} holds data but no commit states its progress"

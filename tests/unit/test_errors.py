@@ -90,6 +90,6 @@ def test_an_error_becomes_what_a_result_carries():
         code="OFFSETS_LOST",
         exit_code=ExitCode.DATA,
         sentence="orders stands at offset 5 of t/0, but Kafka holds 7..9",
-        advice="The records between were removed by retention or the topic was cut. "
+        advice="Retention removed the records between, or the topic was cut. "
         "Take a new snapshot of the table.",
     )
