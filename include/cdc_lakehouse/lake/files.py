@@ -38,6 +38,14 @@ def read_text(uri: str) -> str:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
 
 
+def read_text_if_there(uri: str) -> str | None:
+    """None when there is no such file (yet)."""
+    filesystem, path = _open(uri)
+    if filesystem.get_file_info(path).type is FileType.NotFound:
+        return None
+    return read_text(uri)
+
+
 def folders(uri: str) -> list[Folder]:
     """Direct children that are folders, by name; none when `uri` does not exist."""
     filesystem, path = _open(uri)

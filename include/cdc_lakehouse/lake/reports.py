@@ -33,12 +33,17 @@ def report(result: JobResult, table: TableResult, *, airflow: AirflowContext | N
 
 
 def newest_results(lake: Lake, *, days: int = 7, attempts: int = 200) -> list[JobResult]:
-    """Results of the newest attempts of the newest `days` that had any, newest first."""
+    """Results of the newest attempts of the newest `days` that had any, newest first.
+
+    The summary is written last: an attempt without one was killed before, or is writing now.
+    """
     found: list[JobResult] = []
     for day in reversed(files.folders(lake.runs)[-days:]):
         for attempt in reversed(files.folders(day.uri)):
             for job in files.folders(attempt.uri):
-                found.append(JobResult.from_json(files.read_text(f"{job.uri}/_summary.json")))
+                summary = files.read_text_if_there(f"{job.uri}/_summary.json")
+                if summary is not None:
+                    found.append(JobResult.from_json(summary))
             if len(found) >= attempts:
                 return found
     return found
