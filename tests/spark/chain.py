@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -122,6 +123,11 @@ class Chain:
 
     def merge(self, table: Table) -> TableResult:
         return merge_table(self.application(table, job=Job.SILVER_MERGE), table)
+
+    def copied_to(self, folder: Path) -> Chain:
+        """The same lake in another place: Delta tables may be moved as a whole."""
+        shutil.copytree(Path(urlsplit(self.root).path), folder, dirs_exist_ok=True)
+        return replace(self, root=folder.as_uri(), registry=deepcopy(self.registry))
 
     def forget_silver(self, table: Table) -> None:
         shutil.rmtree(Path(urlsplit(self.lake.silver(table.name)).path))

@@ -1,0 +1,204 @@
+"""Rows and ledger reach bronze in one commit, and each step has one winner (`guarantees` §2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from chain import CLUSTER, PIPELINE, Chain  # type: ignore[import-not-found]
+from deltalake import DeltaTable
+from orders import (  # type: ignore[import-not-found]
+    NEW,
+    ORDERS,
+    SOURCE,
+    TOPIC,
+    know,
+    notes,
+    order,
+    tombstone,
+)
+
+from cdc_lakehouse.contract import TableStatus
+from cdc_lakehouse.errors import ForeignCommitError, SupersededError, UnknownSchemaError
+from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger, Progress
+from cdc_lakehouse.lake.state import TableState, read_state
+from cdc_lakehouse.lake.transaction import commit, writer_options
+
+
+@pytest.fixture(scope="module")
+def template(engine, tmp_path_factory) -> Chain:
+    chain = Chain(engine, root=tmp_path_factory.mktemp("bronze").as_uri())
+    know(chain)
+    chain.ingest(ORDERS, [order(0, 1, note="one"), order(1, 2, note="two")])
+    return chain
+
+
+@pytest.fixture
+def stocked(template: Chain, tmp_path: Path) -> Chain:
+    """Bronze holds offsets 0 and 1."""
+    return template.copied_to(tmp_path)
+
+
+def bronze_uri(chain: Chain) -> str:
+    return str(chain.lake.bronze("orders"))
+
+
+def bronze_state(chain: Chain) -> TableState:
+    state = read_state(bronze_uri(chain), table="orders")
+    assert state is not None
+    return state
+
+
+def ledger_of(chain: Chain) -> Ledger:
+    ledger = bronze_state(chain).ledger
+    assert ledger is not None
+    return ledger
+
+
+def test_rows_and_ledger_are_one_commit(stocked):
+    delta = DeltaTable(bronze_uri(stocked))
+    (write, create) = delta.history()
+    ledger = Ledger.from_json(write["userMetadata"], table="orders")
+
+    assert (create["operation"], write["operation"]) == ("CREATE TABLE", "WRITE")
+    assert (ledger.seq, ledger.kind, ledger.pipeline, ledger.cluster_id) == (
+        1,
+        Kind.BRONZE,
+        PIPELINE,
+        CLUSTER,
+    )
+    assert ledger.sources == {SOURCE: {0: Progress(floor=0, end=2)}}
+    assert delta.transaction_version(APPLICATION_ID) == 1
+    assert notes(stocked.bronze(ORDERS)) == {0: "one", 1: "two"}
+
+
+def test_a_result_tells_what_its_commit_added(stocked):
+    result = stocked.ingest(ORDERS, [order(2, 3, note="three"), tombstone(3, 3)])
+
+    assert result.status is TableStatus.ADVANCED
+    assert result.ranges == {TOPIC: {"0": (2, 4)}}
+    assert result.counts == {"appended": 2, "undecodable": 0}
+    assert result.versions == {"bronze": 2}
+    assert result.seen_through == "2023-11-14T22:13:20.123000+00:00"
+
+
+def test_a_zombie_writes_nothing_into_a_step_that_was_taken(stocked):
+    plan = stocked.plan(ORDERS, [order(2, 3)])
+    stocked.ingest(ORDERS, [order(2, 3, note="winner")], plan=plan)
+
+    with pytest.raises(SupersededError) as caught:
+        stocked.ingest(ORDERS, [order(2, 3, note="zombie")], plan=plan)
+
+    assert (caught.value.table, caught.value.seq) == ("orders", 1)
+    assert notes(stocked.bronze(ORDERS)) == {0: "one", 1: "two", 2: "winner"}
+    assert bronze_state(stocked).version == 2
+
+
+def test_a_zombie_that_goes_on_later_still_writes_nothing(stocked):
+    plan = stocked.plan(ORDERS, [order(2, 3)])
+    stocked.ingest(ORDERS, [order(2, 3, note="winner")], plan=plan)
+    stocked.ingest(ORDERS, [order(3, 4, note="next")])
+
+    with pytest.raises(SupersededError):
+        stocked.ingest(ORDERS, [order(2, 3, note="zombie")], plan=plan)
+
+    assert notes(stocked.bronze(ORDERS)) == {0: "one", 1: "two", 2: "winner", 3: "next"}
+
+
+def test_a_range_without_records_advances_the_ledger(stocked):
+    plan = stocked.plan(ORDERS, [order(4, 1)])
+
+    result = stocked.ingest(ORDERS, [], plan=plan)
+
+    assert result.counts == {"appended": 0, "undecodable": 0}
+    assert ledger_of(stocked).end(SOURCE, 0) == 5
+    assert ledger_of(stocked).seq == 2
+
+
+def next_step(chain: Chain, attempt: str) -> Ledger:
+    return ledger_of(chain).advanced({SOURCE: {0: (2, 3)}}, attempt=attempt, seen_through=None)
+
+
+def rewrite_first_row(chain: Chain, ledger: Ledger) -> None:
+    """An append of one row, whichever, that states `ledger`."""
+    row = chain.session.read.format("delta").load(bronze_uri(chain)).limit(1)
+    row.write.format("delta").mode("append").options(**writer_options(ledger)).save(bronze_uri(chain))
+
+
+def test_a_commit_that_threw_but_happened_counts(stocked):
+    ledger = next_step(stocked, "mine")
+
+    def lose_the_answer() -> None:
+        rewrite_first_row(stocked, ledger)
+        raise TimeoutError("no answer")
+
+    state = commit(lose_the_answer, uri=bronze_uri(stocked), ledger=ledger)
+
+    assert (state.version, state.seq) == (2, 2)
+
+
+def test_a_commit_that_threw_and_did_not_happen_raises_its_own_error(stocked):
+    def fail() -> None:
+        raise TimeoutError("no answer")
+
+    with pytest.raises(TimeoutError, match="no answer"):
+        commit(fail, uri=bronze_uri(stocked), ledger=next_step(stocked, "mine"))
+
+
+def test_a_commit_that_threw_because_another_was_faster_is_superseded(stocked):
+    def lose_the_race() -> None:
+        rewrite_first_row(stocked, next_step(stocked, "other"))
+        raise TimeoutError("no answer")
+
+    with pytest.raises(SupersededError) as caught:
+        commit(lose_the_race, uri=bronze_uri(stocked), ledger=next_step(stocked, "mine"))
+
+    assert caught.value.attempt == "mine"
+
+
+@pytest.mark.parametrize(
+    ("statement", "operation"),
+    [
+        ("DELETE FROM {t} WHERE offset = 0", "DELETE"),
+        ("RESTORE TABLE {t} TO VERSION AS OF 0", "RESTORE"),
+    ],
+)
+def test_a_commit_that_is_not_ours_and_changes_data_stops_the_table(stocked, statement, operation):
+    stocked.sql(statement, bronze_uri(stocked))
+
+    with pytest.raises(ForeignCommitError) as caught:
+        stocked.plan(ORDERS, [order(2, 3)])
+
+    assert (caught.value.table, caught.value.version, caught.value.operation) == ("orders", 2, operation)
+
+
+def test_commits_that_keep_the_data_do_not_disturb(stocked):
+    stocked.sql("OPTIMIZE {t}", bronze_uri(stocked))
+    stocked.sql("VACUUM {t}", bronze_uri(stocked))
+    stocked.sql("ALTER TABLE {t} SET TBLPROPERTIES ('team' = 'somebody')", bronze_uri(stocked))
+    stocked.ingest(ORDERS, [order(2, 3, note="three")])
+
+    assert ledger_of(stocked).seq == 2
+    assert notes(stocked.bronze(ORDERS)) == {0: "one", 1: "two", 2: "three"}
+
+
+def test_a_schema_that_a_worker_meets_first_is_resolved_and_the_same_batch_written(stocked):
+    stocked.registry.hidden = NEW.schemas
+
+    result = stocked.ingest(
+        ORDERS, [order(2, 3, note="old"), order(3, 4, note="new", priority=7, writer=NEW)]
+    )
+
+    assert stocked.registry.asked == [NEW.value_id]
+    assert result.counts == {"appended": 2, "undecodable": 0}
+    assert [row["after"].get("priority") for row in stocked.bronze(ORDERS)] == [None, None, None, 7]
+    assert ledger_of(stocked).seq == 2
+
+
+def test_a_schema_that_nobody_knows_fails_the_batch_and_quarantines_nothing(stocked):
+    with pytest.raises(UnknownSchemaError) as caught:
+        stocked.ingest(ORDERS, [order(2, 3, priority=7, writer=NEW)])
+
+    assert (caught.value.table, caught.value.ids) == ("orders", str(NEW.value_id))
+    assert ledger_of(stocked).seq == 1
+    assert len(stocked.bronze(ORDERS)) == 2
