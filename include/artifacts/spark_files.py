@@ -84,7 +84,9 @@ def render_logging() -> str:
     loggers = {
         "native": ("org.apache.hadoop.util.NativeCodeLoader", "error"),
         "loopback": ("org.apache.spark.util.Utils", "error"),
-        "plans": ("org.apache.spark.sql.catalyst.util.SparkStringUtils", "error"),
+        "plans": ("org.apache.spark.util.SparkStringUtils", "error"),
+        "streams": ("org.apache.spark.sql.execution.streaming.runtime.ResolveWriteToStream", "error"),
+        "mergesource": ("org.apache.spark.rdd.MapPartitionsRDD", "error"),
         "kafkaconfig": ("org.apache.kafka.clients.admin.AdminClientConfig", "error"),
         "consumerconfig": ("org.apache.kafka.clients.consumer.ConsumerConfig", "error"),
     }

@@ -58,7 +58,8 @@ def drain(
             raise batches.failure from None
         raise
     finally:
-        query.stop()
+        if query.isActive:
+            query.stop()
 
 
 @dataclass(slots=True)
