@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from chain import Chain
+from driver import Chain  # type: ignore[import-not-found]
 
 from local_stack import LocalStack, RunningStack
 from local_stack.airflow_client import AirflowClient

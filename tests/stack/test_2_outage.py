@@ -6,12 +6,17 @@ The connector needs the registry too before it can write such records: it goes a
 from __future__ import annotations
 
 import pytest
-from chain import DAG_ID, INGEST
-from test_1_arrival import GREEN
+from driver import DAG_ID, GREEN, INGEST  # type: ignore[import-not-found]
 
 from cdc_lakehouse.inspection.snapshot import newest_snapshot
 
 WAITING = frozenset({"up_for_retry", "failed", "success"})
+
+
+def version_of_bronze(chain) -> int:
+    snapshot = newest_snapshot(chain.lake.bronze("orders"))
+    assert snapshot is not None
+    return snapshot.version
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +27,12 @@ def outage(chain):
         "ALTER TABLE orders ADD COLUMN channel text",
         "INSERT INTO orders VALUES (9001, 1, 'new', 10, now(), 'unseen', '2026-06-01', NULL, 'web')",
     )
-    before = newest_snapshot(chain.lake.bronze("orders")).version
+    before = version_of_bronze(chain)
     chain.stack.stop("registry")
     run_id = chain.airflow.trigger(DAG_ID)
     tried = chain.airflow.wait_for_task(DAG_ID, run_id, INGEST, states=WAITING, seconds=120)
     log = chain.airflow.log(DAG_ID, run_id, INGEST, try_number=1)
-    after = newest_snapshot(chain.lake.bronze("orders")).version
+    after = version_of_bronze(chain)
     chain.stack.start("registry")
     return run_id, tried, log, (before, after)
 

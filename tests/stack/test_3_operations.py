@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from chain import DAG_ID, INGEST
+from driver import DAG_ID, INGEST  # type: ignore[import-not-found]
 
 MAINTENANCE = "cdc_shop_maintenance"
 

@@ -22,6 +22,7 @@ from local_stack.proof import compare_pipeline
 
 DAG_ID = "cdc_shop"
 INGEST, MERGE = "main.bronze_ingest", "main.silver_merge"
+GREEN = dict.fromkeys((INGEST, MERGE, "main.announce", "outcome"), "success")
 SECONDS = 400.0
 
 
@@ -97,5 +98,7 @@ class Chain:
         self._watcher.join()
 
 
-def rows(table: pa.Table, columns: Sequence[str], where: Callable[[dict[str, Any]], bool]) -> list[tuple]:
+def rows(
+    table: pa.Table, columns: Sequence[str], where: Callable[[dict[str, Any]], bool]
+) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in columns) for row in table.to_pylist() if where(row)]
