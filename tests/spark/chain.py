@@ -80,13 +80,20 @@ class Chain:
     def session(self) -> SparkSession:
         return self.engine.session()
 
-    def application(self, *tables: Table, job: Job = Job.BRONZE_INGEST, dry_run: bool = False) -> Application:
+    def application(
+        self,
+        *tables: Table,
+        job: Job = Job.BRONZE_INGEST,
+        dry_run: bool = False,
+        vacuum_retention: str = "7d",
+    ) -> Application:
         document = {
             "version": 1,
             "name": PIPELINE,
             "owner": "tests",
             "schedule": "0 * * * *",
             "start_date": date(2026, 1, 1),
+            "maintenance": {"vacuum_retention": vacuum_retention},
             "tables": [table.model_dump() for table in tables],
         }
         return Application(

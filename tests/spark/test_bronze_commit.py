@@ -58,7 +58,7 @@ def ledger_of(chain: Chain) -> Ledger:
 def test_rows_and_ledger_are_one_commit(stocked):
     delta = DeltaTable(bronze_uri(stocked))
     (write, create) = delta.history()
-    ledger = Ledger.from_json(write["userMetadata"], table="orders")
+    ledger = ledger_of(stocked)
 
     assert (create["operation"], write["operation"]) == ("CREATE TABLE", "WRITE")
     assert (ledger.seq, ledger.kind, ledger.pipeline, ledger.cluster_id) == (

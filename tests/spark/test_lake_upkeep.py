@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import os
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,7 +14,8 @@ from deltalake import DeltaTable
 from orders import ORDERS, SOURCE, know, notes, order  # type: ignore[import-not-found]
 
 from cdc_lakehouse.contract import Job, TableStatus
-from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.maintenance.job import optimize_tables, vacuum_tables
 from cdc_lakehouse.maintenance.vacuum import vacuum
 
@@ -42,14 +45,39 @@ def files_in(uri: str) -> int:
     return len(list(Path(urlsplit(uri).path).glob("*.parquet")))
 
 
+def state_at(uri: str) -> TableState:
+    state = read_state(uri, table="orders")
+    assert state is not None
+    return state
+
+
+def ledger_at(uri: str) -> Ledger:
+    ledger = state_at(uri).ledger
+    assert ledger is not None
+    return ledger
+
+
+def make_older(uri: str, *, days: int) -> None:
+    """As if every file had been written, and removed, so long ago."""
+    folder = Path(urlsplit(uri).path)
+    then = (datetime.now(UTC) - timedelta(days=days)).timestamp()
+    for log in (folder / "_delta_log").glob("*.json"):
+        text = re.sub(r'"deletionTimestamp":\d+', f'"deletionTimestamp":{int(then * 1000)}', log.read_text())
+        log.write_text(text)
+    for path in [*folder.glob("*.parquet"), *folder.glob("_delta_log/*.json")]:
+        os.utime(path, (then, then))
+    for checksum in folder.glob("_delta_log/*.crc"):
+        checksum.unlink()
+
+
 def test_a_table_with_deletion_vectors_tells_its_ledger(small_files):
     uri = small_files.lake.silver("orders")
     log = Path(urlsplit(uri).path) / "_delta_log" / "00000000000000000002.json"
 
-    state = read_state(uri, table="orders")
+    state, ledger = state_at(uri), ledger_at(uri)
 
     assert '"deletionVector":{' in log.read_text()
-    assert (state.version, state.ledger.seq, state.ledger.end(SOURCE, 0)) == (2, 2, 10)
+    assert (state.version, ledger.seq, ledger.end(SOURCE, 0)) == (2, 2, 10)
     assert state.size_bytes > 0
 
 
@@ -60,15 +88,15 @@ def test_optimize_compacts_bronze_and_silver_and_keeps_their_ledgers(small_files
 
     assert (result.status, result.counts) == (TableStatus.IDLE, {"tables": 2, "skipped": 0})
     assert len(DeltaTable(small_files.lake.bronze("orders")).file_uris()) == 1
-    assert read_state(small_files.lake.bronze("orders"), table="orders").ledger.seq == 3
-    assert read_state(small_files.lake.silver("orders"), table="orders").ledger.seq == 2
+    assert ledger_at(small_files.lake.bronze("orders")).seq == 3
+    assert ledger_at(small_files.lake.silver("orders")).seq == 2
     assert notes(small_files.silver(ORDERS)) == KEPT
 
 
 def test_a_dry_run_of_optimize_commits_nothing(small_files):
     optimize_tables(small_files.application(ORDERS, job=Job.OPTIMIZE, dry_run=True))
 
-    assert read_state(small_files.lake.bronze("orders"), table="orders").version == 3
+    assert state_at(small_files.lake.bronze("orders")).version == 3
 
 
 def test_vacuum_deletes_what_no_version_within_the_retention_needs(small_files):
@@ -80,17 +108,30 @@ def test_vacuum_deletes_what_no_version_within_the_retention_needs(small_files):
 
     assert (before, files_in(uri)) == (4, 1)
     assert notes(small_files.bronze(ORDERS)) == {**dict.fromkeys(range(8), "first"), 8: "changed"}
-    assert read_state(uri, table="orders").ledger.seq == 3
+    assert ledger_at(uri).seq == 3
 
 
-def test_vacuum_keeps_the_files_of_the_last_seven_days(small_files):
+@pytest.mark.parametrize(("retention", "age", "left"), [("30d", 20, 4), ("1d", 3, 1)])
+def test_vacuum_keeps_files_as_long_as_the_pipeline_says(small_files, retention, age, left):
     uri = small_files.lake.bronze("orders")
     small_files.sql("OPTIMIZE {t}", uri)
+    make_older(uri, days=age)
 
-    (result,) = vacuum_tables(small_files.application(ORDERS, job=Job.VACUUM))
+    (result,) = vacuum_tables(small_files.application(ORDERS, job=Job.VACUUM, vacuum_retention=retention))
 
     assert result.counts == {"tables": 2}
-    assert files_in(uri) == 4
+    assert files_in(uri) == left
+
+
+def test_a_second_vacuum_commits_no_setting_again(small_files):
+    uri = small_files.lake.bronze("orders")
+    session = small_files.engine.isolated()
+    vacuum(session, uri, retention=timedelta(days=3))
+
+    vacuum(session, uri, retention=timedelta(days=3))
+
+    operations = [commit["operation"] for commit in DeltaTable(uri).history()]
+    assert operations.count("SET TBLPROPERTIES") == 1
 
 
 def test_a_table_that_does_not_exist_yet_is_left_alone(chain):

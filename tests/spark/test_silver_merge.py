@@ -22,10 +22,9 @@ from orders import (  # type: ignore[import-not-found]
 
 from cdc_lakehouse.contract import TableStatus
 from cdc_lakehouse.errors import ForeignCommitError, SupersededError, UnsupportedEventError
-from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind
+from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.transaction import fenced_statement
-from cdc_lakehouse.silver import table_merge
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +52,18 @@ def silver_state(chain: Chain) -> TableState:
     return state
 
 
+def ledger_of(chain: Chain) -> Ledger:
+    ledger = silver_state(chain).ledger
+    assert ledger is not None
+    return ledger
+
+
 def test_rows_and_ledger_of_silver_are_one_commit(level):
-    state = silver_state(level)
-    ledger = state.ledger
+    ledger = ledger_of(level)
 
     assert (ledger.kind, ledger.seq, ledger.end(SOURCE, 0)) == (Kind.SILVER, 1, 3)
     assert DeltaTable(silver_uri(level)).transaction_version(APPLICATION_ID) == 1
-    assert state.version == 1
+    assert silver_state(level).version == 1
     assert notes(level.silver(ORDERS)) == {1: "one", 2: "two", 3: "three"}
 
 
@@ -100,12 +104,9 @@ def test_a_zombie_merge_changes_nothing(level, monkeypatch):
     level.ingest(ORDERS, [order(3, 1, op="u", note="uno"), order(4, 2, op="d")])
     level.merge(ORDERS)
     before = level.silver(ORDERS)
-    real = table_merge.read_state
-    monkeypatch.setattr(
-        table_merge,
-        "read_state",
-        lambda uri, *, table: stale if "/silver/" in uri else real(uri, table=table),
-    )
+    bronze = level.lake.bronze("orders")
+    states = {bronze: read_state(bronze, table="orders"), silver_uri(level): stale}
+    monkeypatch.setattr("cdc_lakehouse.silver.table_merge.read_state", lambda uri, *, table: states[uri])
 
     with pytest.raises(SupersededError) as caught:
         level.merge(ORDERS)
@@ -121,7 +122,7 @@ def test_a_batch_that_folds_to_nothing_advances_the_ledger(level):
     result = level.merge(ORDERS)
 
     assert result.status is TableStatus.ADVANCED
-    assert silver_state(level).ledger.end(SOURCE, 0) == 4
+    assert ledger_of(level).end(SOURCE, 0) == 4
     assert notes(level.silver(ORDERS)) == {1: "one", 2: "two", 3: "three"}
 
 
@@ -130,7 +131,7 @@ def test_a_batch_that_changes_no_row_advances_the_ledger(level):
 
     level.merge(ORDERS)
 
-    assert silver_state(level).ledger.end(SOURCE, 0) == 4
+    assert ledger_of(level).end(SOURCE, 0) == 4
 
 
 def test_an_unsupported_event_leaves_silver_untouched(level):
@@ -170,7 +171,7 @@ def test_silver_edited_by_hand_stops_the_table(level):
 def test_the_ledger_leaves_the_session_with_its_statement(level):
     session = level.engine.isolated()
 
-    with fenced_statement(session, silver_state(level).ledger):
+    with fenced_statement(session, ledger_of(level)):
         inside = session.conf.get("spark.databricks.delta.write.txnVersion")
 
     assert inside == "1"
