@@ -38,7 +38,7 @@ psql: $(READY) ## A shell on the source database, to change a row by hand
 ##@ Pipelines
 run: $(FETCHED) ## A job without Airflow: make run JOB=bronze_ingest PIPELINE=shop TABLES=orders
 	@$(INSIDE) $(VENV)/bin/spark-submit spark_jobs/$(or $(JOB),bronze_ingest).py --pipeline $(or $(PIPELINE),shop) $(if $(TABLES),--tables $(TABLES))
-tables: $(READY) ## Every table: valid-through, lag, last status
+tables: $(READY) ## Every table: seen-through, lag, last status
 	@$(INSIDE) $(RUN) -m cdc_lakehouse.inspection tables
 sql: $(READY) ## Query bronze and silver by name: make sql, or make sql QUERY='select …'
 	@$(INSIDE) $(RUN) -m cdc_lakehouse.inspection sql $(if $(QUERY),--query "$$QUERY")

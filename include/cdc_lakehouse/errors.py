@@ -253,7 +253,7 @@ class ForeignCommitError(DataError):
     code = "FOREIGN_COMMIT"
     sentence = "version {version} of {table} ({operation}) changed data and is not ours"
     advice = (
-        "Somebody restored or edited the table by hand. Restore the version before it, or rebuild the table."
+        "Somebody restored or edited the table by hand. Rebuild the table; the runbook says how."
     )
     table: str
     version: int

@@ -9,6 +9,7 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.lake.bronze_schema import ATTEMPT, INGESTED_AT, decoded_schema
@@ -30,7 +31,10 @@ def decoded(records: DataFrame, plans: DecodePlans, *, attempt: str) -> DataFram
 def _decoder(
     shared: Broadcast[DecodePlans],
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    driver = installed()
+
     def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        refuse_other_versions(driver, worker=installed())
         for batch in batches:
             rows = decode(batch, shared.value)
             if rows.num_rows != batch.num_rows:

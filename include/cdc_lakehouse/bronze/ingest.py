@@ -16,6 +16,7 @@ from cdc_lakehouse.bronze.decode_udf import decoded
 from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
 from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve_unknown
+from cdc_lakehouse.bronze.worker_versions import mismatch_in
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
 from cdc_lakehouse.config.models import Raw, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
@@ -80,6 +81,8 @@ class TableIngest:
                 commit = append(rows, ledger, uri=self._uri)
                 break
             except Exception as exc:
+                if (mismatch := mismatch_in(str(exc))) is not None:
+                    raise mismatch from exc
                 unknown = unknown_ids_by_place(str(exc))
                 if not unknown.keys | unknown.values:
                     raise

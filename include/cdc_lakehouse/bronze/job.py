@@ -16,7 +16,7 @@ from cdc_lakehouse.config.settings import Role, registry_settings
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
-from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.ledger import Kind, Ledger, by_topic
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.registry.client import SchemaRegistry
 
@@ -36,6 +36,9 @@ def ingest(application: Application) -> list[TableResult]:
             if plan.is_idle:
                 return TableResult(table=table.name, status=TableStatus.IDLE)
             logger.info("drain planned", extra={"backlog": plan.backlog})
+            if application.request.dry_run:
+                planned = by_topic(plan.added(plan.start, plan.until))
+                return TableResult(table=table.name, status=TableStatus.IDLE, ranges=planned)
             table_ingest = TableIngest(application, table, plan=plan, registry=schemas)
             return table_ingest.run(kafka=java_kafka_settings(connection))
 
