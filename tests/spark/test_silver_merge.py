@@ -20,11 +20,12 @@ from orders import (  # type: ignore[import-not-found]
     truncate,
 )
 
-from cdc_lakehouse.contract import TableStatus
+from cdc_lakehouse.contract import Job, TableStatus
 from cdc_lakehouse.errors import ForeignCommitError, SupersededError, UnsupportedEventError
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.transaction import fenced_statement
+from cdc_lakehouse.silver.table_merge import merge_table
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +178,12 @@ def test_the_ledger_leaves_the_session_with_its_statement(level):
     assert inside == "1"
     assert session.conf.get("spark.databricks.delta.write.txnVersion", None) is None
     assert session.conf.get("spark.databricks.delta.commitInfo.userMetadata", None) is None
+
+
+def test_a_dry_run_tells_the_work_and_does_none(level):
+    level.ingest(ORDERS, [order(3, 4)])
+
+    result = merge_table(level.application(ORDERS, job=Job.SILVER_MERGE, dry_run=True), ORDERS)
+
+    assert (result.status, result.ranges) == (TableStatus.IDLE, {TOPIC: {"0": (3, 4)}})
+    assert silver_state(level).version == 1

@@ -144,6 +144,14 @@ def present(ledger: Ledger) -> Iterator[tuple[str, int, tuple[int, int]]]:
                 yield source, partition, (start, progress.end)
 
 
+def by_topic(ranges: Ranges) -> dict[str, dict[str, tuple[int, int]]]:
+    """As a result tells them: topic -> partition -> [from, until)."""
+    return {
+        topic_of(source): {str(partition): pair for partition, pair in partitions.items()}
+        for source, partitions in ranges.items()
+    }
+
+
 def topic_of(source: str) -> str:
     """`shop.public.orders@<id>` -> `shop.public.orders`."""
     return source.rpartition("@")[0]

@@ -13,7 +13,7 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.bronze_schema import columns_in
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, topic_of
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
 from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.fold import folded
@@ -37,6 +37,8 @@ def merge_table(application: Application, table: Table) -> TableResult:
     if not work:
         return TableResult(table=table.name, status=TableStatus.IDLE)
     logger.info("merge planned", extra={"ranges": work})
+    if application.request.dry_run:
+        return TableResult(table=table.name, status=TableStatus.IDLE, ranges=by_topic(work))
     size = silver.size_bytes if silver is not None else 0
     session = application.spark.isolated(small=is_small(work, table_bytes=size))
     return _merge(session, application, table, bronze=bronze, before=before, work=work)
@@ -86,10 +88,7 @@ def _told(
     return TableResult(
         table=table,
         status=TableStatus.ADVANCED,
-        ranges={
-            topic_of(source): {str(partition): pair for partition, pair in partitions.items()}
-            for source, partitions in ledger.added.items()
-        },
+        ranges=by_topic(ledger.added),
         counts={
             "read": facts.read,
             "events": facts.events,

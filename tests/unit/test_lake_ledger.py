@@ -1,0 +1,91 @@
+"""The ledger as a value: its document and the arithmetic on it (`architecture` §5)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cdc_lakehouse.errors import LedgerVersionError
+from cdc_lakehouse.lake.ledger import Kind, Ledger, Progress, by_topic, present, topic_of
+
+SOURCE = "shop.public.orders@id1"
+
+
+def ledger(**changes: object) -> Ledger:
+    known = {
+        "kind": Kind.BRONZE,
+        "pipeline": "shop",
+        "table": "orders",
+        "cluster_id": "c1",
+        "seq": 4,
+        "attempt": "20260101T000000Z-0badcafe",
+        "sources": {SOURCE: {0: Progress(floor=2, end=10, gaps=((4, 6),), epochs=((2, 0), (7, 1)))}},
+        "added": {SOURCE: {0: (8, 10)}},
+        "seen_through": "2026-01-01T00:00:00+00:00",
+    }
+    return Ledger(**{**known, **changes})  # type: ignore[arg-type]
+
+
+def document(**changes: object) -> str:
+    return json.dumps({**json.loads(ledger().to_json()), **changes})
+
+
+def test_a_ledger_survives_its_document():
+    assert Ledger.from_json(ledger().to_json(), table="orders") == ledger()
+
+
+@pytest.mark.parametrize("text", ["", "not JSON", "[]", "17", '{"v": 1, "note": "by hand"}', '{"seq": 3}'])
+def test_metadata_of_somebody_else_is_no_ledger(text):
+    assert Ledger.from_json(text, table="orders") is None
+
+
+def test_a_ledger_of_a_newer_release_is_refused():
+    with pytest.raises(LedgerVersionError) as caught:
+        Ledger.from_json(document(v=2), table="orders")
+
+    assert (caught.value.table, caught.value.found, caught.value.known) == ("orders", "2", 1)
+
+
+def test_what_a_later_release_adds_to_the_document_is_ignored():
+    assert Ledger.from_json(document(remark="later"), table="orders") == ledger()
+
+
+def test_a_step_moves_the_end_and_counts_one_up():
+    after = ledger().advanced({SOURCE: {0: (10, 15), 1: (3, 7)}}, attempt="b", seen_through=None)
+
+    assert (after.seq, after.attempt) == (5, "b")
+    assert after.added == {SOURCE: {0: (10, 15), 1: (3, 7)}}
+    assert after.sources[SOURCE][0] == Progress(floor=2, end=15, gaps=((4, 6),), epochs=((2, 0), (7, 1)))
+    assert after.sources[SOURCE][1] == Progress(floor=3, end=7)
+
+
+@pytest.mark.parametrize(
+    ("seen", "newest"),
+    [
+        (None, "2026-01-01T00:00:00+00:00"),
+        ("2025-12-31T00:00:00+00:00", "2026-01-01T00:00:00+00:00"),
+        ("2026-01-02T00:00:00+00:00", "2026-01-02T00:00:00+00:00"),
+    ],
+)
+def test_seen_through_never_goes_back(seen, newest):
+    assert ledger().advanced({}, attempt="b", seen_through=seen).seen_through == newest
+
+
+def test_the_end_of_an_unknown_partition_is_unknown():
+    assert ledger().end(SOURCE, 0) == 10
+    assert ledger().end(SOURCE, 1) is None
+    assert ledger().end("other@id", 0) is None
+
+
+def test_present_is_from_floor_to_end_without_the_gaps():
+    assert list(present(ledger())) == [(SOURCE, 0, (2, 4)), (SOURCE, 0, (6, 10))]
+
+
+def test_a_table_that_read_nothing_has_nothing_present():
+    assert list(present(ledger(sources={SOURCE: {0: Progress(floor=5, end=5)}}))) == []
+
+
+def test_a_topic_keeps_its_name_whatever_it_holds():
+    assert topic_of("a@b@id1") == "a@b"
+    assert by_topic({SOURCE: {0: (8, 10)}}) == {"shop.public.orders": {"0": (8, 10)}}
