@@ -13,6 +13,16 @@ from cdc_lakehouse.errors import NotSupportedYetError
 _LATER = ("from_time", "until_time", "accept_gap", "source_epoch")
 
 
+def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, int]:
+    found = {}
+    for pair in pairs:
+        table, _, epoch = pair.partition("=")
+        if not table or not epoch.isdecimal():
+            raise click.BadParameter(f"{pair!r} is not <table>=<number>", param=parameter, ctx=context)
+        found[table] = int(epoch)
+    return found
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--pipeline", required=True, help="Name of a file in include/pipelines.")
 @click.option("--tables", default="", help="Comma-separated tables of the pipeline; all of them by default.")
@@ -23,7 +33,13 @@ _LATER = ("from_time", "until_time", "accept_gap", "source_epoch")
 @click.option("--from-time", help="First instant of a backfill.")
 @click.option("--until-time", help="First instant behind a backfill.")
 @click.option("--accept-gap", multiple=True, metavar="TABLE", help="Go on behind records that are lost.")
-@click.option("--source-epoch", multiple=True, metavar="TABLE=N", help="The source went back: a new epoch.")
+@click.option(
+    "--source-epoch",
+    multiple=True,
+    metavar="TABLE=N",
+    callback=_epochs,
+    help="The source went back: a new epoch.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, do nothing.")
 def _command(**options: Any) -> dict[str, Any]:
     return options
@@ -46,7 +62,7 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         from_time=options["from_time"],
         until_time=options["until_time"],
         accept_gap=options["accept_gap"],
-        source_epoch=_epochs(options["source_epoch"]),
+        source_epoch=options["source_epoch"],
         dry_run=options["dry_run"],
     )
 
@@ -67,13 +83,3 @@ def _airflow(options: dict[str, Any]) -> AirflowContext | None:
         task_id=options["task_id"] or "",
         try_number=options["try_number"],
     )
-
-
-def _epochs(pairs: Sequence[str]) -> dict[str, int]:
-    found = {}
-    for pair in pairs:
-        table, _, epoch = pair.partition("=")
-        if not table or not epoch.isdigit():
-            raise SystemExit(f"--source-epoch: {pair!r} is not <table>=<number>")
-        found[table] = int(epoch)
-    return found

@@ -1,0 +1,87 @@
+"""The command line of all jobs."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc_lakehouse.application.command import parse, refuse_later_options
+from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest
+from cdc_lakehouse.errors import NotSupportedYetError
+
+EVERYTHING = JobRequest(
+    job=Job.BRONZE_INGEST,
+    pipeline="shop",
+    tables=("orders", "customers"),
+    airflow=AirflowContext("cdc_shop", "manual__2026-01-01T00:00:00+00:00", "main.bronze_ingest", 3),
+    from_time="2026-01-01T00:00:00Z",
+    until_time="2026-01-02T00:00:00Z",
+    accept_gap=("orders", "customers"),
+    source_epoch={"orders": 2},
+    dry_run=True,
+)
+
+
+def request(*arguments: str) -> JobRequest:
+    return parse(["--pipeline", "shop", *arguments], job=Job.BRONZE_INGEST)
+
+
+def test_every_option_comes_back_as_it_was_sent():
+    assert parse(EVERYTHING.to_arguments(), job=Job.BRONZE_INGEST) == EVERYTHING
+
+
+def test_a_pipeline_alone_means_all_its_tables():
+    assert request() == JobRequest(job=Job.BRONZE_INGEST, pipeline="shop", tables=())
+
+
+def test_a_person_at_a_shell_is_no_airflow():
+    assert request("--tables", "orders").airflow is None
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_is_no_failure(option, capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse([option], job=Job.VACUUM)
+
+    assert caught.value.code == ExitCode.DONE
+    assert "Usage: vacuum" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--pipeline"],
+        ["--pipeline", "shop", "--unknown"],
+        ["--pipeline", "shop", "stray"],
+        ["--pipeline", "shop", "--try", "twice"],
+        ["--pipeline", "shop", "--source-epoch", "orders"],
+        ["--pipeline", "shop", "--source-epoch", "orders=two"],
+        ["--pipeline", "shop", "--source-epoch", "=2"],
+    ],
+)
+def test_a_usage_error_needs_a_person(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse(arguments, job=Job.VACUUM)
+
+    assert caught.value.code == ExitCode.CONFIG
+    assert "Error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["--from-time", "2026-01-01T00:00:00Z"], "--from-time"),
+        (["--until-time", "2026-01-01T00:00:00Z"], "--until-time"),
+        (["--accept-gap", "orders"], "--accept-gap"),
+        (["--source-epoch", "orders=2"], "--source-epoch"),
+    ],
+)
+def test_an_option_of_a_later_release_is_refused(arguments, option):
+    with pytest.raises(NotSupportedYetError) as caught:
+        refuse_later_options(request(*arguments))
+
+    assert caught.value.feature == f"the option {option}"
+
+
+def test_the_options_of_this_release_are_not_refused():
+    refuse_later_options(request("--tables", "orders", "--dry-run"))
