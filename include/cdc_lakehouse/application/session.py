@@ -52,9 +52,14 @@ class LazySession:
         return _with(session, _SMALL) if small else session
 
     def stop(self) -> None:
-        if self._session is not None:
-            self._session.stop()
-            self._session = None
+        """Never raises: an engine that died must not take the result of the run with it."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        try:
+            session.stop()
+        except Exception:
+            logger.warning("session did not stop", exc_info=True)
 
 
 def _with(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -1,0 +1,109 @@
+"""What the texts of real exceptions mean to the caller."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc_lakehouse.application.failures import as_table_error, is_conflict, translated
+from cdc_lakehouse.contract import ExitCode
+from cdc_lakehouse.errors import (
+    BrokerUnavailableError,
+    OffsetsLostError,
+    StorageUnavailableError,
+    SupersededError,
+)
+
+BROKER = [
+    "An error occurred while calling o71.load.\n: org.apache.kafka.common.errors.TimeoutException: "
+    "Timed out waiting for a node assignment. Call: describeTopics",
+    "org.apache.kafka.common.KafkaException: Failed to create new KafkaAdminClient",
+    "Caused by: org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed",
+    "org.apache.spark.SparkException: Failed to construct kafka consumer",
+]
+CONFLICT = [
+    "[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] Transaction conflict detected.",
+    "[DELTA_CONCURRENT_TRANSACTION] ConcurrentTransactionException: This error occurs when multiple"
+    " streaming queries are using the same checkpoint",
+    "io.delta.exceptions.ConcurrentWriteException: A concurrent transaction has written new data",
+    "io.delta.exceptions.ConcurrentDeleteReadException: a file was deleted",
+]
+STORAGE = [
+    "java.io.IOException: No space left on device",
+    "java.io.FileNotFoundException: /lake/bronze/part-0.parquet (Permission denied)",
+    "java.nio.file.FileSystemException: /lake: Read-only file system",
+]
+UNFORESEEN = [
+    "org.apache.spark.sql.AnalysisException: [UNRESOLVED_COLUMN] whatever",
+    "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost because they are not"
+    " available in Kafka any more; caused by org.apache.kafka.common.errors.OffsetOutOfRangeException",
+    "",
+]
+
+
+def cause_of(text: str) -> BaseException:
+    return translated(RuntimeError(text), table="t", attempt="a", bootstrap="kafka:9092", root="file:///lake")
+
+
+@pytest.mark.parametrize("text", BROKER)
+def test_a_broker_that_is_away_is_worth_another_try(text):
+    error = cause_of(text)
+
+    assert isinstance(error, BrokerUnavailableError)
+    assert (error.bootstrap, error.exit_code) == ("kafka:9092", ExitCode.RETRY)
+    assert "\n" not in error.reason
+    assert error.reason in text
+
+
+@pytest.mark.parametrize("text", CONFLICT)
+def test_a_lost_race_is_superseded(text):
+    error = cause_of(text)
+
+    assert isinstance(error, SupersededError)
+    assert (error.table, error.attempt) == ("t", "a")
+    assert is_conflict(RuntimeError(text))
+
+
+@pytest.mark.parametrize("text", STORAGE)
+def test_a_full_or_closed_disk_is_worth_another_try(text):
+    error = cause_of(text)
+
+    assert isinstance(error, StorageUnavailableError)
+    assert (error.root, error.exit_code) == ("file:///lake", ExitCode.RETRY)
+
+
+@pytest.mark.parametrize("text", UNFORESEEN)
+def test_anything_else_stays_what_it_is(text):
+    error = cause_of(text)
+
+    assert type(error) is RuntimeError
+    assert not is_conflict(error)
+
+
+def test_an_error_of_ours_is_never_read_again():
+    ours = StorageUnavailableError(root="r", reason="Failed to construct kafka consumer")
+
+    assert translated(ours, table="t", attempt="a", bootstrap="b", root="r") is ours
+
+
+def test_an_error_of_ours_keeps_its_code_and_advice():
+    lost = OffsetsLostError(table="t", topic="a.b", partition=0, next_offset=1, earliest=2, latest=3)
+
+    error = as_table_error(lost)
+
+    assert (error.code, error.exit_code) == ("OFFSETS_LOST", ExitCode.DATA)
+    assert error.advice == lost.advice
+
+
+@pytest.mark.parametrize(
+    ("exc", "sentence"),
+    [
+        (KeyError("x"), "KeyError: 'x'"),
+        (ValueError("first\nsecond"), "ValueError: first"),
+        (ValueError(""), "ValueError: "),
+        (ValueError("x" * 999), "ValueError: " + "x" * 300),
+    ],
+)
+def test_a_bug_is_told_in_one_short_line(exc, sentence):
+    error = as_table_error(exc)
+
+    assert (error.code, error.exit_code, error.sentence) == ("BUG", ExitCode.BUG, sentence)

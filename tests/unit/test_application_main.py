@@ -1,0 +1,168 @@
+"""A job as a process: what goes out whatever happens inside."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from cdc_lakehouse.application.main import run
+from cdc_lakehouse.application.per_table import each_table
+from cdc_lakehouse.contract import (
+    ENV_CONNECTION_STORAGE,
+    ENV_PIPELINES,
+    ENV_RESULT,
+    ExitCode,
+    Job,
+    JobResult,
+    TableError,
+    TableResult,
+    TableStatus,
+)
+from cdc_lakehouse.errors import BrokerUnavailableError, StorageUnavailableError, SupersededError
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.reports import newest_results
+
+PIPELINE = """
+version: 1
+name: shop
+owner: tests
+schedule: "0 * * * *"
+start_date: 2026-01-01
+tables:
+  - {name: orders, topics: [shop.public.orders]}
+  - {name: customers, topics: [shop.public.customers]}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What a job finds around it; the log is put back afterwards."""
+    (tmp_path / "shop.yaml").write_text(PIPELINE)
+    monkeypatch.setenv(ENV_PIPELINES, str(tmp_path))
+    monkeypatch.setenv(ENV_RESULT, str(tmp_path / "result.json"))
+    monkeypatch.setenv(ENV_CONNECTION_STORAGE, json.dumps({"extra": {"root": f"file://{tmp_path}/lake"}}))
+    monkeypatch.setattr("sys.argv", ["vacuum.py", "--pipeline", "shop"])
+    logger = logging.getLogger("cdc_lakehouse")
+    before = logger.handlers, logger.level, logger.propagate
+    yield
+    logger.handlers, logger.level, logger.propagate = before
+
+
+def handed_over(tmp_path: Path) -> JobResult:
+    return JobResult.from_json((tmp_path / "result.json").read_text())
+
+
+def code_of(error: TableError | None) -> str | None:
+    return None if error is None else error.code
+
+
+def all_idle(application) -> list[TableResult]:
+    return [TableResult(table.name, TableStatus.IDLE) for table in application.tables]
+
+
+def test_a_run_hands_over_its_result_and_keeps_a_report(tmp_path):
+    code = run(Job.VACUUM, all_idle)
+
+    result = handed_over(tmp_path)
+    assert code == ExitCode.DONE
+    assert [table.table for table in result.tables] == ["orders", "customers"]
+    assert newest_results(Lake(root=f"file://{tmp_path}/lake", pipeline="shop")) == [result]
+
+
+def test_tables_can_be_chosen_by_name(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["vacuum.py", "--pipeline", "shop", "--tables", "customers"])
+
+    run(Job.VACUUM, all_idle)
+
+    assert [table.table for table in handed_over(tmp_path).tables] == ["customers"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--pipeline", "shop", "--tables", "orders,unknown"], "INVALID_PIPELINE"),
+        (["--pipeline", "unknown"], "INVALID_PIPELINE"),
+        (["--pipeline", "shop", "--accept-gap", "orders"], "NOT_SUPPORTED_YET"),
+    ],
+)
+def test_a_request_that_a_person_must_correct_ends_with_78(tmp_path, monkeypatch, arguments, code):
+    monkeypatch.setattr("sys.argv", ["vacuum.py", *arguments])
+
+    assert run(Job.VACUUM, all_idle) == ExitCode.CONFIG
+    assert code_of(handed_over(tmp_path).error) == code
+
+
+@pytest.mark.parametrize(
+    ("exc", "exit_code", "code"),
+    [
+        (BrokerUnavailableError(bootstrap="b", reason="away"), ExitCode.RETRY, "BROKER_UNAVAILABLE"),
+        (ZeroDivisionError("a bug"), ExitCode.BUG, "BUG"),
+    ],
+)
+def test_work_that_raises_has_its_code_and_its_report(tmp_path, exc, exit_code, code):
+    def work(_application):
+        raise exc
+
+    assert run(Job.VACUUM, work) == exit_code
+    assert code_of(handed_over(tmp_path).error) == code
+    (reported,) = newest_results(Lake(root=f"file://{tmp_path}/lake", pipeline="shop"))
+    assert code_of(reported.error) == code
+
+
+def test_a_run_whose_report_could_not_be_kept_is_not_green(tmp_path):
+    (tmp_path / "lake").write_text("a file where the lake should be")
+
+    assert run(Job.VACUUM, all_idle) == ExitCode.RETRY
+    assert code_of(handed_over(tmp_path).error) == StorageUnavailableError.code
+    assert len(handed_over(tmp_path).tables) == 2
+
+
+def test_an_engine_that_cannot_stop_does_not_take_the_result_with_it(tmp_path):
+    class Dead:
+        def stop(self) -> None:
+            raise ConnectionRefusedError("the JVM is gone")
+
+    def work(application):
+        application.spark._session = Dead()
+        return all_idle(application)
+
+    assert run(Job.VACUUM, work) == ExitCode.DONE
+    assert handed_over(tmp_path).exit_code == ExitCode.DONE
+
+
+def test_a_table_that_fails_stops_no_other(tmp_path):
+    def work(application):
+        def each(table):
+            if table.name == "orders":
+                raise ValueError("only this one")
+            return TableResult(table.name, TableStatus.ADVANCED)
+
+        return each_table(application, each)
+
+    assert run(Job.VACUUM, work) == ExitCode.BUG
+    orders, customers = handed_over(tmp_path).tables
+    assert (orders.status, code_of(orders.error)) == (TableStatus.FAILED, "BUG")
+    assert customers.status is TableStatus.ADVANCED
+
+
+def test_a_table_that_another_attempt_advanced_is_superseded(tmp_path):
+    def work(application):
+        def each(table):
+            raise SupersededError(table=table.name, seq=1, attempt=application.attempt)
+
+        return each_table(application, each)
+
+    assert run(Job.VACUUM, work) == ExitCode.RETRY
+    assert {table.status for table in handed_over(tmp_path).tables} == {TableStatus.SUPERSEDED}
+
+
+def test_every_line_of_a_job_is_json_and_the_last_tells_the_end(capsys):
+    run(Job.VACUUM, all_idle)
+
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines[-1]["event"] == "job finished"
+    assert (lines[-1]["exit_code"], lines[-1]["headline"]) == (0, "0 of 2 tables advanced")
+    assert {line["pipeline"] for line in lines} == {"shop"}
