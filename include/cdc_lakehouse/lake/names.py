@@ -7,12 +7,12 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
-_SAFE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,254}$")
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
 
 
 def safe(name: str) -> str:
     """A name that may become part of a path. Names come from files and from Kafka: they are input."""
-    if not _SAFE.match(name):
+    if not _SAFE.fullmatch(name):
         raise ValueError(f"{name!r} cannot be part of a path")
     return name
 

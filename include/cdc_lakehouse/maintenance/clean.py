@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from datetime import UTC, datetime, timedelta
 
 from cdc_lakehouse.lake import files
@@ -10,6 +11,7 @@ from cdc_lakehouse.lake.names import Lake
 
 logger = logging.getLogger(__name__)
 
+_ATTEMPT = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}")
 _ATTEMPT_TIME = "%Y%m%dT%H%M%SZ"
 
 
@@ -30,7 +32,10 @@ def clean_checkpoints(lake: Lake, table: str, *, now: datetime, retention: timed
 
 
 def _began(attempt: str) -> datetime | None:
+    found = _ATTEMPT.fullmatch(attempt)
+    if found is None:
+        return None
     try:
-        return datetime.strptime(attempt.partition("-")[0], _ATTEMPT_TIME).replace(tzinfo=UTC)
+        return datetime.strptime(found.group(1), _ATTEMPT_TIME).replace(tzinfo=UTC)
     except ValueError:
         return None
