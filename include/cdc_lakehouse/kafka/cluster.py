@@ -16,21 +16,23 @@ from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 
 logger = logging.getLogger(__name__)
 
-_TIMEOUT_SECONDS = 15.0
 _UNKNOWN_TOPIC = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 
 class Cluster:
     """A connection to one cluster; every failure of it is a `BrokerUnavailableError`."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
+    def __init__(self, settings: Mapping[str, str], *, timeout_seconds: float = 15.0) -> None:
         self._bootstrap = settings["bootstrap.servers"]
+        self._timeout = timeout_seconds
         self._reason = ""
-        self._admin = AdminClient({**settings, "error_cb": self._remember_reason, "logger": logger, "log_level": 2})
+        self._admin = AdminClient(
+            {**settings, "error_cb": self._remember_reason, "logger": logger, "log_level": 2}
+        )
 
     def facts(self, topics: Collection[str]) -> ClusterFacts:
         """Ids and read-committed offsets of those `topics` that exist."""
-        cluster = self._answer(self._admin.describe_cluster(request_timeout=_TIMEOUT_SECONDS))
+        cluster = self._answer(self._admin.describe_cluster(request_timeout=self._timeout))
         described = self._describe(topics)
         partitions = [
             TopicPartition(name, p.id) for name, topic in described.items() for p in topic.partitions
@@ -62,7 +64,7 @@ class Cluster:
     def _describe(self, topics: Collection[str]) -> dict[str, Any]:
         if not topics:
             return {}
-        futures = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=_TIMEOUT_SECONDS)
+        futures = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=self._timeout)
         described = {name: self._answer(future, absent=_UNKNOWN_TOPIC) for name, future in futures.items()}
         return {name: topic for name, topic in described.items() if topic is not None}
 
@@ -72,13 +74,13 @@ class Cluster:
         futures = self._admin.list_offsets(
             dict.fromkeys(partitions, spec),
             isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=_TIMEOUT_SECONDS,
+            request_timeout=self._timeout,
         )
         return {(tp.topic, tp.partition): self._answer(future).offset for tp, future in futures.items()}
 
     def _answer(self, future: Future[Any], *, absent: tuple[int, ...] = ()) -> Any:
         try:
-            return future.result(timeout=_TIMEOUT_SECONDS + 5)
+            return future.result(timeout=self._timeout + 5)
         except KafkaException as exc:
             error = exc.args[0]
             if error.code() in absent:
