@@ -1,0 +1,123 @@
+"""What a merge has to do: decisions on values."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, NotSupportedYetError
+from cdc_lakehouse.lake.ledger import Kind, Ledger, Progress
+from cdc_lakehouse.silver.plan import (
+    NewColumn,
+    first_ledger,
+    is_small,
+    plan_columns,
+    plan_work,
+    refuse_system_names,
+)
+
+SOURCE = "shop.public.orders@id1"
+
+
+def ledger(kind: Kind, **ends: int) -> Ledger:
+    """`p0=5`: partition 0 from its floor 2 up to 5."""
+    partitions = {int(name[1:]): Progress(floor=2, end=end) for name, end in ends.items()}
+    return Ledger(
+        kind=kind, pipeline="shop", table="orders", cluster_id="c1", seq=3, sources={SOURCE: partitions}
+    )
+
+
+def work(silver: dict[str, int], bronze: dict[str, int]):
+    return plan_work(ledger(Kind.BRONZE, **bronze), ledger(Kind.SILVER, **silver))
+
+
+def test_the_work_is_what_bronze_holds_and_silver_has_not_applied():
+    assert work({"p0": 5, "p1": 8}, {"p0": 9, "p1": 8}) == {SOURCE: {0: (5, 9)}}
+
+
+def test_a_partition_that_silver_never_saw_is_applied_from_its_floor():
+    assert work({"p0": 9}, {"p0": 9, "p1": 4}) == {SOURCE: {1: (2, 4)}}
+
+
+def test_a_level_silver_has_no_work():
+    assert work({"p0": 9}, {"p0": 9}) == {}
+
+
+def test_bronze_that_went_back_stops_the_table():
+    with pytest.raises(BronzeBehindError) as caught:
+        work({"p0": 9}, {"p0": 5})
+
+    error = caught.value
+    assert (error.source, error.partition, error.applied, error.end) == (SOURCE, 0, 9, 5)
+
+
+def test_the_first_ledger_of_silver_stands_where_bronze_begins():
+    first = first_ledger(ledger(Kind.BRONZE, p0=9))
+
+    assert (first.kind, first.seq, first.cluster_id) == (Kind.SILVER, 0, "c1")
+    assert first.sources == {SOURCE: {0: Progress(floor=2, end=2)}}
+    assert plan_work(ledger(Kind.BRONZE, p0=9), first) == {SOURCE: {0: (2, 9)}}
+
+
+@pytest.mark.parametrize(
+    ("offsets", "size", "small"), [(20_000, 1024, True), (20_001, 1024, False), (1, 33 * 2**20, False)]
+)
+def test_work_is_small_when_both_sides_are(offsets, size, small):
+    assert is_small({SOURCE: {0: (0, offsets)}}, table_bytes=size) is small
+
+
+def test_new_columns_stand_behind_their_neighbour():
+    changes = plan_columns(
+        {"id": "bigint", "z": "string"}, {"id": "bigint", "a": "int", "b": "int"}, table="t"
+    )
+
+    assert changes.added == (NewColumn("a", "int", after="id"), NewColumn("b", "int", after="a"))
+    assert changes.widened == {}
+
+
+def test_a_column_that_bronze_no_longer_has_stays():
+    assert plan_columns({"id": "bigint", "old": "int"}, {"id": "bigint"}, table="t").added == ()
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("smallint", "int"),
+        ("smallint", "bigint"),
+        ("int", "bigint"),
+        ("float", "double"),
+        ("decimal(8,2)", "decimal(12,2)"),
+    ],
+)
+def test_a_column_widens_where_no_value_changes(was, now):
+    assert plan_columns({"a": was}, {"a": now}, table="t").widened == {"a": now}
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("bigint", "int"),
+        ("int", "double"),
+        ("int", "string"),
+        ("decimal(12,2)", "decimal(8,2)"),
+        ("decimal(8,2)", "decimal(12,4)"),
+        ("timestamp", "timestamp_ntz"),
+    ],
+)
+def test_any_other_change_of_a_type_stops_the_table(was, now):
+    with pytest.raises(IncompatibleSchemaError) as caught:
+        plan_columns({"a": was}, {"a": now}, table="t")
+
+    assert (caught.value.table, caught.value.column, caught.value.was, caught.value.now) == (
+        "t",
+        "a",
+        was,
+        now,
+    )
+
+
+@pytest.mark.parametrize("name", ["_cdc_op", "_CDC_anything"])
+def test_a_source_column_that_looks_like_ours_is_refused(name):
+    with pytest.raises(NotSupportedYetError) as caught:
+        refuse_system_names(("id", name), table="orders")
+
+    assert name in caught.value.feature
