@@ -252,9 +252,7 @@ class UnsupportedEventError(DataError):
 class ForeignCommitError(DataError):
     code = "FOREIGN_COMMIT"
     sentence = "version {version} of {table} ({operation}) changed data and is not ours"
-    advice = (
-        "Somebody restored or edited the table by hand. Rebuild the table; the runbook says how."
-    )
+    advice = "Somebody restored or edited the table by hand. Rebuild the table; the runbook says how."
     table: str
     version: int
     operation: str
