@@ -98,6 +98,16 @@ class AirflowClient:
     def run_state(self, dag_id: str, run_id: str) -> str:
         return str(self._call("GET", _run(dag_id, run_id))["state"])
 
+    def open_runs(self, dag_id: str) -> list[str]:
+        """Ids of runs that are queued or running."""
+        query = {"state": ["queued", "running"]}
+        runs = self._call("GET", f"/dags/{dag_id}/dagRuns", params=query)["dag_runs"]
+        return [run["dag_run_id"] for run in runs]
+
+    def fail(self, dag_id: str, run_id: str) -> None:
+        """End a run with its tasks."""
+        self._call("PATCH", _run(dag_id, run_id), json={"state": "failed"})
+
     def tasks(self, dag_id: str, run_id: str) -> list[TaskRun]:
         answer = self._call("GET", f"{_run(dag_id, run_id)}/taskInstances")
         return [TaskRun.from_answer(document) for document in answer["task_instances"]]

@@ -98,11 +98,18 @@ class Demo:
     def __enter__(self) -> Self:
         with self._lives.to_blame():
             self._airflow.wait_for_dag(DAG_ID)
+            self._give_up_open_runs()
             self._airflow.unpause(DAG_ID)
         self._left.callback(self._airflow.close)
         self._left.callback(self._pause)
         self._left.enter_context(self._writer)
         return self
+
+    def _give_up_open_runs(self) -> None:
+        """Those of a demo that was interrupted: ours would wait until Airflow has noticed that they died."""
+        for run_id in self._airflow.open_runs(DAG_ID):
+            self._screen.say(f"the run {run_id} of an interrupted demo is given up")
+            self._airflow.fail(DAG_ID, run_id)
 
     def _pause(self) -> None:
         """For a stack that is started here later: its scheduler does look at the clock."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import psycopg
@@ -17,11 +18,15 @@ Tell = Callable[[str, str, str], None]
 """task, state, why (empty unless it failed)"""
 
 
+_WIDTH = 160
+
+
 class ComponentDiedError(StackError):
     """In the middle of the demo."""
 
-    def __init__(self, name: str, words: str, log: object) -> None:
-        super().__init__(f"{name} died: {words} (log: {log})")
+    def __init__(self, name: str, lines: Sequence[str], log: Path) -> None:
+        told = "".join(f"\n  {line[:_WIDTH]}" for line in lines)
+        super().__init__(f"{name} died; the end of its log ({log}):{told}")
 
 
 class Lives:
@@ -34,7 +39,7 @@ class Lives:
     def check(self) -> None:
         for name in sorted(self._expected - self._stack.running()):
             log = self._stack.site.layout.log(name)
-            raise ComponentDiedError(name, last_words(log, lines=5), log)
+            raise ComponentDiedError(name, last_words(log, lines=5).split(" | "), log)
 
     @contextmanager
     def to_blame(self) -> Iterator[None]:
