@@ -6,7 +6,7 @@ import fcntl
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from local_stack.errors import BusyError
@@ -48,7 +48,8 @@ class State:
             self._write("processes", {**self._read().get("processes", {}), name: record.as_json()})
 
     def forget_process(self, name: str) -> None:
-        with self._guard:
+        """On a full disk it stays remembered, as dead: that must not keep others from being stopped."""
+        with self._guard, suppress(OSError):
             kept = self._read().get("processes", {})
             kept.pop(name, None)
             self._write("processes", kept)
