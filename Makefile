@@ -67,7 +67,7 @@ test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 	@$(RUN) -m pytest tests/stack
 bench: $(FETCHED) ## Measure; results under tests/bench/results
 	@$(RUN) -m artifacts fetch --group spark-bench
-	@$(RUN) -m bench $(if $(ONLY),--only $(ONLY))
+	@PYTHONPATH=include:tests $(RUN) -m bench $(if $(ONLY),--only $(ONLY))
 lock: $(READY) ## Resolve requirements.txt again into requirements.lock
 	@$(VENV)/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-header -q -o requirements.lock requirements.txt --group pyproject.toml:dev
