@@ -24,7 +24,7 @@ def unpacked(group: str) -> Path:
             content = Path(scratch) / "content"
             for archive in archives.glob("*.tar.gz"):
                 with tarfile.open(archive) as tar:
-                    tar.extractall(content, filter="data")
+                    tar.extractall(content, **_careful())
             content.rename(target)
     return target
 
