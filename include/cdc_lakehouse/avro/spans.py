@@ -1,0 +1,105 @@
+"""Columns of bytes with a length: bytes, string, fixed.
+
+Values are not copied one by one: their places in the batch become the offsets of one Arrow array over
+the batch's own memory, a value in every even slot and whatever lies between two values in the odd ones,
+and one `take` of the even slots copies the column.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdc_lakehouse.avro.cursors import Cursors
+from cdc_lakehouse.avro.spread import Spread
+from cdc_lakehouse.avro.varints import read_longs
+
+
+class BytesColumn:
+    type = pa.binary()
+
+    def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
+        return _taken(self._slots(cursors), spread)
+
+    def skip(self, cursors: Cursors) -> None:
+        cursors.jump(read_longs(cursors))
+
+    @staticmethod
+    def _slots(cursors: Cursors) -> pa.Array:
+        size = read_longs(cursors)
+        start = np.minimum(cursors.at, cursors.end)
+        cursors.jump(size)
+        return _slots(start, cursors)
+
+
+class FixedColumn:
+    type = pa.binary()
+
+    def __init__(self, size: int) -> None:
+        self._size = np.int64(size)
+
+    def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
+        start = np.minimum(cursors.at, cursors.end)
+        cursors.move(self._size)
+        return _taken(_slots(start, cursors), spread)
+
+    def skip(self, cursors: Cursors) -> None:
+        cursors.move(self._size)
+
+
+class StringColumn(BytesColumn):
+    """UTF-8 is checked for the column at once; only where that fails are single values looked at."""
+
+    type = pa.string()
+
+    def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
+        column = _taken(self._slots(cursors), spread)
+        data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+        if len(data) == 0 or data.max() < 0x80:
+            return column.view(pa.string())
+        try:
+            return column.cast(pa.string())
+        except pa.ArrowInvalid:
+            wrong = _not_text(column)
+        cursors.fail(wrong if spread is None else wrong[spread.rows])
+        return pc.if_else(pa.array(wrong), pa.scalar(b""), column).cast(pa.string())
+
+    def skip(self, cursors: Cursors) -> None:
+        self.read(cursors)
+
+
+def _slots(start: np.ndarray, cursors: Cursors) -> pa.Array:
+    """From `start` to the cursors; a bad row's value ends where the row does."""
+    offsets = np.empty(2 * len(start) + 1, np.int32)
+    offsets[0:-1:2] = start
+    offsets[1::2] = np.minimum(cursors.at, cursors.end)
+    offsets[-1] = offsets[-2] if len(start) else 0
+    buffers = [None, pa.py_buffer(offsets), cursors.memory.arrow]
+    return pa.Array.from_buffers(pa.binary(), 2 * len(start), buffers, 0)
+
+
+def _taken(slots: pa.Array, spread: Spread | None) -> pa.Array:
+    even = _even(len(slots) // 2) if spread is None else spread.places(2)
+    return pc.take(slots, even, boundscheck=False)
+
+
+@lru_cache(maxsize=8)
+def _even(count: int) -> pa.Array:
+    return pa.array(np.arange(0, 2 * count, 2, dtype=np.int32))
+
+
+def _not_text(column: pa.Array) -> np.ndarray:
+    """Which values are not UTF-8; plain ASCII ones are sorted out before Python looks."""
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1]
+    data = np.frombuffer(column.buffers()[2], np.uint8)
+    high_before = np.concatenate([[0], np.cumsum(data >= 0x80)])
+    wrong = np.zeros(len(column), bool)
+    for row in np.flatnonzero(np.diff(high_before[offsets])):
+        try:
+            data[offsets[row] : offsets[row + 1]].tobytes().decode()
+        except UnicodeDecodeError:
+            wrong[row] = True
+    return wrong
