@@ -100,7 +100,9 @@ def _field(name: str, part: Wire, projection: Projection | None) -> tuple[str, C
     return name, column_of(part, projection.inner(name)), projection.wants(name)
 
 
-def read_rows(memory: Memory, start: np.ndarray, end: np.ndarray, column: Column) -> tuple[pa.Array, np.ndarray]:
+def read_rows(
+    memory: Memory, start: np.ndarray, end: np.ndarray, column: Column
+) -> tuple[pa.Array, np.ndarray]:
     """The values of the payloads `start` to `end`, in rising order, and a mask of the sound ones.
 
     What stands at the other rows means nothing.

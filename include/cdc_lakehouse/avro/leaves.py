@@ -44,7 +44,9 @@ class BooleanColumn:
         if spread is not None:
             values = spread.numbers(values)
         bits = pa.py_buffer(np.packbits(values == 1, bitorder="little"))
-        return pa.Array.from_buffers(self.type, len(values), [None if spread is None else spread.validity, bits])
+        return pa.Array.from_buffers(
+            self.type, len(values), [None if spread is None else spread.validity, bits]
+        )
 
     def skip(self, cursors: Cursors) -> None:
         self._bytes(cursors)
