@@ -81,7 +81,7 @@ def _found(cursors: Cursors, item: Column) -> _Items:
         start = part.at.copy()
         item.skip(part)
         left -= 1
-        steps.append((rows, start, part.at.copy()))
+        steps.append((rows, start, np.minimum(part.at, part.end)))
 
 
 def _next_block(cursors: Cursors, left: np.ndarray) -> np.ndarray:
