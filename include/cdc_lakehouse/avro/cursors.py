@@ -36,6 +36,14 @@ class Cursors:
         """The eight bytes from here on, the first one lowest."""
         return self.memory.words[self.at].view("<u8")
 
+    def first_byte(self) -> int:
+        """Of the first row: a hint at what the others hold."""
+        return int(self.memory.bytes[self.at[0]])
+
+    def lost(self) -> np.ndarray:
+        """Rows that are known to be bad by now."""
+        return np.greater(self.at, self.end)
+
     def move(self, by: np.ndarray | int) -> None:
         np.add(self.at, by, out=self.at)
         np.minimum(self.at, self.limit, out=self.at)

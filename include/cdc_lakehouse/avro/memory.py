@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-PADDING = 24
-"""Bytes behind the last record that a read may touch: a cursor one behind the end, a word of eight
-bytes, the two after it that a long number can take, and some room."""
+WIDEST = 64
+"""Bytes that may be read at one place at once."""
+PADDING = WIDEST + 16
+"""Bytes behind the last record that a read may touch: a cursor stands one behind the end at most."""
 
 
 class Memory:
@@ -23,7 +24,11 @@ class Memory:
         self.arrow = buffer
         self.bytes = _padded(buffer)
         # Type V8 and not u8: bytes without alignment, so that numpy reads them at any address.
-        self.words = np.ndarray((len(self.bytes) - 7,), "V8", self.bytes, strides=(1,))
+        self.words = self.pieces(8)
+
+    def pieces(self, size: int) -> np.ndarray:
+        """All stretches of `size` bytes, at most `WIDEST`, by their first place."""
+        return np.ndarray((len(self.bytes) - size + 1,), f"V{size}", self.bytes, strides=(1,))
 
 
 def _padded(buffer: pa.Buffer) -> np.ndarray:

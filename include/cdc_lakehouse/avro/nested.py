@@ -46,7 +46,7 @@ class NullableColumn:
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
         present = self._present(cursors)
         count = np.count_nonzero(present)
-        if count == len(present):
+        if count == len(present) or (count > 0 and _all_but_lost(present, count, cursors)):
             return self._value.read(cursors, spread)
         if count == 0:
             return pa.nulls(len(cursors) if spread is None else len(spread), self.type)
@@ -72,6 +72,13 @@ class NullableColumn:
         if len(branch) and (branch.max() > 2 or (branch == 1).any()):
             cursors.fail(~present & (branch != self._null_byte))
         return present
+
+
+def _all_but_lost(present: np.ndarray, count: int, cursors: Cursors) -> bool:
+    """A few corrupt rows shall not cost the others the way without nulls: theirs mean nothing anyhow."""
+    if count < len(present) - len(present) // 16:
+        return False
+    return bool((present | cursors.lost()).all())
 
 
 class UnionColumn:

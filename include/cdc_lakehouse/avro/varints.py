@@ -6,6 +6,7 @@ import numpy as np
 
 from cdc_lakehouse.avro.cursors import Cursors
 
+_WORD = 8
 _CONTINUES = np.uint64(0x8080808080808080)
 _SEVEN = np.uint64(0x7F7F7F7F7F7F7F7F)
 _FOLDS = (
@@ -15,22 +16,32 @@ _FOLDS = (
 )
 """Groups of 7 bits in lanes of 8 -> 14 in 16 -> 28 in 32 -> 56 in 64."""
 _ONE = np.uint64(1)
+_UP_TO_END = [np.uint64(0x8080808080808080 & ((1 << 8 * size) - 1)) for size in range(9)]
+_BELOW_END = [np.uint64(0x7F7F7F7F7F7F7F7F & ((1 << 8 * size) - 1)) for size in range(9)]
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
-_WORD = 8
 
 
 def read_longs(cursors: Cursors) -> np.ndarray:
     """The number at each cursor; more than 64 bits fail the row."""
-    first = cursors.byte()
-    if len(first) == 0 or first.max() < 0x80:
-        cursors.move(1)
-        return _unzigzagged(first.astype(np.uint64))
+    if len(cursors) == 0:
+        return np.zeros(0, np.int64)
+    if cursors.first_byte() < 0x80:
+        first = cursors.byte()
+        if first.max() < 0x80:
+            cursors.move(1)
+            return _unzigzagged(first.astype(np.uint64))
     word = cursors.word()
-    below_end, size = _extent(word)
+    size = _same_size(word)
+    if size:
+        word &= _BELOW_END[size]
+        _fold(word, size)
+        cursors.move(size)
+        return _unzigzagged(word)
+    below_end, sizes = _extent(word)
     word &= below_end
     _fold(word)
-    _finish_long_ones(cursors, word, size)
-    cursors.move(size)
+    _finish_long_ones(cursors, word, sizes)
+    cursors.move(sizes)
     return _unzigzagged(word)
 
 
@@ -44,14 +55,27 @@ def read_ints(cursors: Cursors) -> np.ndarray:
 
 def skip_longs(cursors: Cursors) -> None:
     """As strict as reading."""
-    first = cursors.byte()
-    if len(first) == 0 or first.max() < 0x80:
+    if len(cursors) == 0:
+        return
+    if cursors.first_byte() < 0x80 and cursors.byte().max() < 0x80:
         cursors.move(1)
         return
     word = cursors.word()
-    _, size = _extent(word)
-    _finish_long_ones(cursors, word, size)
+    size = _same_size(word)
+    if not size:
+        _, sizes = _extent(word)
+        _finish_long_ones(cursors, word, sizes)
+        cursors.move(sizes)
+        return
     cursors.move(size)
+
+
+def _same_size(word: np.ndarray) -> int:
+    """The number of bytes where it is the same in every row, as it is with times; else 0."""
+    ends = ~int(word[0]) & int(_CONTINUES)
+    size = (ends & -ends).bit_length() // 8
+    marks = word & _UP_TO_END[size]
+    return size if (marks == _UP_TO_END[max(size - 1, 0)]).all() else 0
 
 
 def _extent(word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,9 +90,9 @@ def _extent(word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lowest, size.astype(np.int64) + 1
 
 
-def _fold(word: np.ndarray) -> None:
+def _fold(word: np.ndarray, size: int = _WORD) -> None:
     word &= _SEVEN
-    for low, high, shift in _FOLDS:
+    for low, high, shift in _FOLDS[: (size - 1).bit_length()]:
         upper = word & high
         upper >>= shift
         word &= low

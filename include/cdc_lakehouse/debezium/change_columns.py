@@ -133,6 +133,9 @@ def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slo
 def _row(raw: pa.Array, slots: tuple[_Slot, ...]) -> tuple[pa.StructArray, np.ndarray | bool]:
     """Values of the table's columns, and a mask of the rows all of whose values fit."""
     fits: np.ndarray | bool = True
+    type_ = pa.struct([(slot.column.name, slot.column.type) for slot in slots])
+    if raw.null_count == len(raw):
+        return pa.nulls(len(raw), type_), fits
     children = []
     for slot in slots:
         child = None
@@ -143,7 +146,6 @@ def _row(raw: pa.Array, slots: tuple[_Slot, ...]) -> tuple[pa.StructArray, np.nd
                 if refused is not None:
                     fits = ~refused & fits
         children.append(pa.nulls(len(raw), slot.column.type) if child is None else child)
-    type_ = pa.struct([(slot.column.name, slot.column.type) for slot in slots])
     return struct_under(raw, type_, children), fits
 
 

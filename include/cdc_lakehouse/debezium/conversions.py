@@ -168,6 +168,19 @@ def numbers_of_offsets(column: pa.Array) -> np.ndarray:
     return whole[column.offset : column.offset + len(column) + 1]
 
 
+def same_text(column: pa.Array) -> str | None:
+    """The text that all values are, as with most of `source`; None also where there is a null."""
+    if column.null_count or not len(column):
+        return None
+    offsets = numbers_of_offsets(column)
+    size = int(offsets[1] - offsets[0])
+    if int(offsets[-1] - offsets[0]) != size * len(column) or (size and (np.diff(offsets) != size).any()):
+        return None
+    data = np.frombuffer(column.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    rows = data.reshape(len(column), size)
+    return str(column[0]) if (rows == rows[0]).all() else None
+
+
 @dataclass(frozen=True, slots=True)
 class Items:
     """A twin for the items of arrays: one refused item refuses its row."""

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdc_lakehouse.debezium.conversions import numbers_of, numbers_of_offsets, present
+from cdc_lakehouse.debezium.conversions import numbers_of, present, same_text
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.debezium.position import (
     FULL_SNAPSHOT,
@@ -15,9 +15,7 @@ from cdc_lakehouse.debezium.position import (
     binlog_number,
     sequence_pair,
 )
-
-_MAX_TEXT = 7 + 2 * 18
-"""`["a","b"]` of two numbers of up to 18 digits, which no 64 bits overflow."""
+from cdc_lakehouse.debezium.sequences import read_pairs
 
 
 def position_columns(
@@ -44,7 +42,10 @@ def position_columns(
 
 def _one_of(column: pa.Array, texts: list[str]) -> np.ndarray:
     found: np.ndarray = np.zeros(len(column), bool)
-    if column.null_count < len(column):
+    text = same_text(column)
+    if text is not None:
+        found[:] = text in texts
+    elif column.null_count < len(column):
         found = pc.is_in(column, value_set=pa.array(texts, pa.string())).to_numpy(zero_copy_only=False)
     return found
 
@@ -80,8 +81,7 @@ def _sequences(column: pa.Array, mine: np.ndarray) -> tuple[np.ndarray, np.ndarr
     there = present(column)
     if not (there & mine).any():
         return first, second, has_second, readable
-    texts = _Texts(column)
-    usual = _two_numbers(texts, first, second)
+    usual = read_pairs(column, first, second)
     has_second |= usual
     for place in np.flatnonzero(there & mine & ~usual):
         pair = sequence_pair(column[int(place)].as_py())
@@ -89,90 +89,3 @@ def _sequences(column: pa.Array, mine: np.ndarray) -> tuple[np.ndarray, np.ndarr
         if pair is not None:
             first[place], second[place], has_second[place] = pair[0] or 0, pair[1] or 0, pair[1] is not None
     return first, second, has_second, readable
-
-
-class _Texts:
-    """Bytes of texts, with room around them."""
-
-    def __init__(self, column: pa.Array) -> None:
-        offsets = numbers_of_offsets(column).astype(np.int64)
-        data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
-        self.bytes = np.zeros(len(data) + 2 * _MAX_TEXT, np.uint8)
-        self.bytes[_MAX_TEXT : _MAX_TEXT + len(data)] = data
-        self.start = offsets[:-1] + _MAX_TEXT
-        self.size = np.diff(offsets)
-
-    def at(self, places: np.ndarray) -> np.ndarray:
-        return self.bytes.take(places)
-
-    def matches(self, places: np.ndarray, text: bytes) -> np.ndarray:
-        found = np.ones(len(places), bool)
-        for ahead, byte in enumerate(text):
-            found &= self.at(places + ahead) == byte
-        return found
-
-
-def _two_numbers(texts: _Texts, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Reads `["123","456"]` and `[null,"456"]` where both numbers have as many digits, or the second is
-    one longer, which is nearly always; a mask of the rows that were read."""
-    done = np.zeros(len(first), bool)
-    sized = (texts.size >= 9) & (texts.size <= _MAX_TEXT)
-    for shape in (_pair_shape, _null_shape):
-        digits, head = shape(texts)
-        rows = np.flatnonzero(sized & ~done & (head > 0))
-        if not len(rows):
-            continue
-        _read(texts, rows, digits[rows], head[rows], first, second, done)
-    return done
-
-
-def _pair_shape(texts: _Texts) -> tuple[np.ndarray, np.ndarray]:
-    digits = (texts.size - 7) // 2
-    return digits, digits + 5
-
-
-def _null_shape(texts: _Texts) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros_like(texts.size), np.full_like(texts.size, 7)
-
-
-def _read(
-    texts: _Texts,
-    rows: np.ndarray,
-    digits: np.ndarray,
-    head: np.ndarray,
-    first: np.ndarray,
-    second: np.ndarray,
-    done: np.ndarray,
-) -> None:
-    """`digits` of the first number, 0 for null; `head` bytes before the second."""
-    part = _Rows(texts, rows)
-    start, size = part.start, part.size
-    fine = part.matches(start + size - 2, b'"]')
-    if digits.any():
-        fine &= part.matches(start, b'["') & part.matches(start + head - 3, b'","')
-    else:
-        fine &= part.matches(start, b'[null,"')
-    one, one_fine = part.number(start + 2, digits)
-    two, two_fine = part.number(start + head, size - head - 2)
-    fine &= two_fine & (size - head > 2) & (size - head <= 20)
-    if digits.any():
-        fine &= one_fine & (digits > 0)
-    good = rows[fine]
-    first[good], second[good], done[good] = one[fine], two[fine], True
-
-
-class _Rows(_Texts):
-    """Some of the texts."""
-
-    def __init__(self, texts: _Texts, rows: np.ndarray) -> None:
-        self.bytes, self.start, self.size = texts.bytes, texts.start[rows], texts.size[rows]
-
-    def number(self, start: np.ndarray, digits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Decimal digits read from `start` on, all rows digit by digit; a mask of those that are digits."""
-        value, fine = np.zeros(len(start), np.int64), np.ones(len(start), bool)
-        for place in range(int(min(digits.max(), 18)) if len(digits) else 0):
-            inside = place < digits
-            digit = self.at(start + place).astype(np.int64) - ord("0")
-            fine &= ~inside | ((digit >= 0) & (digit <= 9))
-            value = np.where(inside, value * 10 + digit, value)
-        return value, fine & (digits <= 18)
