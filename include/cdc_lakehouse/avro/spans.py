@@ -19,6 +19,10 @@ from cdc_lakehouse.avro.spread import Spread
 from cdc_lakehouse.avro.varints import read_longs
 
 
+_MANY = 4_096
+"""So many bytes beyond ASCII are better left to Arrow."""
+
+
 class BytesColumn:
     type = pa.binary()
 
@@ -54,12 +58,11 @@ class StringColumn(BytesColumn):
         data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
         if len(data) == 0 or data.max() < 0x80:
             return column.view(pa.string())
-        try:
-            return column.cast(pa.string())
-        except pa.ArrowInvalid:
-            wrong = _not_text(column)
-        cursors.fail(wrong if spread is None else wrong[spread.rows])
-        return pc.if_else(pa.array(wrong), pa.scalar(b""), column).cast(pa.string())
+        wrong = _not_text(column, data)
+        if len(wrong) == 0:
+            return column.view(pa.string())
+        cursors.fail(wrong if spread is None else np.searchsorted(spread.rows, wrong))
+        return _blanked(column, data, wrong)
 
     def skip(self, cursors: Cursors) -> None:
         self.read(cursors)
@@ -68,23 +71,19 @@ class StringColumn(BytesColumn):
 def _read(cursors: Cursors, spread: Spread | None) -> pa.Array:
     size = read_longs(cursors)
     start = np.minimum(cursors.at, cursors.end)
-    same = _same_size(size, cursors) if spread is None else 0
     cursors.jump(size)
+    same = spread is None and len(size) > 0 and 0 < size[0] <= WIDEST
+    if same and not (size == size[0]).all():
+        # A few corrupt rows shall not cost the others the short way; theirs mean nothing anyhow.
+        lost = cursors.lost()
+        same = bool(((size == size[0]) | lost).all())
+        start[lost & same] = start[0]
     if not same:
         return _taken(_slots(start, cursors), spread)
     # Nearly every fixed text, code, time and UUID: one gather instead of offsets and a take.
-    data = cursors.memory.pieces(same)[start]
-    return pa.Array.from_buffers(
-        pa.binary(), len(start), [None, _steps(len(start), same), pa.py_buffer(data)], 0
-    )
-
-
-def _same_size(size: np.ndarray, cursors: Cursors) -> int:
-    """The length that all values have, but for those of rows known to be bad; else 0."""
-    if not len(size) or not 0 < size[0] <= WIDEST:
-        return 0
-    same = size == size[0]
-    return int(size[0]) if same.all() or (same | cursors.lost()).all() else 0
+    width = int(size[0])
+    buffers = [None, _steps(len(start), width), pa.py_buffer(cursors.memory.pieces(width)[start])]
+    return pa.Array.from_buffers(pa.binary(), len(start), buffers, 0)
 
 
 @lru_cache(maxsize=64)
@@ -112,15 +111,33 @@ def _even(count: int) -> pa.Array:
     return pa.array(np.arange(0, 2 * count, 2, dtype=np.int32))
 
 
-def _not_text(column: pa.Array) -> np.ndarray:
-    """Which values are not UTF-8; plain ASCII ones are sorted out before Python looks."""
+def _not_text(column: pa.Array, data: np.ndarray) -> np.ndarray:
+    """Rows of values that are not UTF-8. Plain ASCII is sorted out before anybody looks closer."""
     offsets = np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1]
-    data = np.frombuffer(column.buffers()[2], np.uint8)
-    high_before = np.concatenate([[0], np.cumsum(data >= 0x80)])
-    wrong = np.zeros(len(column), bool)
-    for row in np.flatnonzero(np.diff(high_before[offsets])):
+    high = np.flatnonzero(data >= 0x80)
+    if len(high) > _MANY:
         try:
-            data[offsets[row] : offsets[row + 1]].tobytes().decode()
-        except UnicodeDecodeError:
-            wrong[row] = True
-    return wrong
+            column.cast(pa.string())
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return high[:0]
+    rows = np.unique(np.searchsorted(offsets, high, side="right") - 1)
+    return rows[[not _is_text(data[offsets[row] : offsets[row + 1]].tobytes()) for row in rows]]
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _blanked(column: pa.Array, data: np.ndarray, rows: np.ndarray) -> pa.Array:
+    """As text, with spaces for the values of bad rows."""
+    validity, offsets, _ = column.buffers()
+    begin, blank = np.frombuffer(offsets, np.int32), data.copy()
+    for row in rows:
+        blank[begin[row] : begin[row + 1]] = ord(" ")
+    return pa.Array.from_buffers(pa.string(), len(column), [validity, offsets, pa.py_buffer(blank)])

@@ -31,7 +31,7 @@ def read_longs(cursors: Cursors) -> np.ndarray:
             cursors.move(1)
             return _unzigzagged(first.astype(np.uint64))
     word = cursors.word()
-    size = _same_size(word)
+    size = _same_size(cursors, word)
     if size:
         word &= _BELOW_END[size]
         _fold(word, size)
@@ -61,7 +61,7 @@ def skip_longs(cursors: Cursors) -> None:
         cursors.move(1)
         return
     word = cursors.word()
-    size = _same_size(word)
+    size = _same_size(cursors, word)
     if not size:
         _, sizes = _extent(word)
         _finish_long_ones(cursors, word, sizes)
@@ -70,12 +70,12 @@ def skip_longs(cursors: Cursors) -> None:
     cursors.move(size)
 
 
-def _same_size(word: np.ndarray) -> int:
-    """The number of bytes where it is the same in every row, as it is with times; else 0."""
+def _same_size(cursors: Cursors, word: np.ndarray) -> int:
+    """The number of bytes where it is the same in every row that is not lost, as with times; else 0."""
     ends = ~int(word[0]) & int(_CONTINUES)
     size = (ends & -ends).bit_length() // 8
-    marks = word & _UP_TO_END[size]
-    return size if (marks == _UP_TO_END[max(size - 1, 0)]).all() else 0
+    same = word & _UP_TO_END[size] == _UP_TO_END[max(size - 1, 0)]
+    return size if same.all() or (same | cursors.lost()).all() else 0
 
 
 def _extent(word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

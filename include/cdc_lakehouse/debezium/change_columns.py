@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from cdc_lakehouse.avro.columnar import Projection, column_of, read_rows
+from cdc_lakehouse.avro.leaves import Column as RawColumn
 from cdc_lakehouse.avro.memory import Memory
 from cdc_lakehouse.avro.wire import Wire
 from cdc_lakehouse.debezium.columns import Column
@@ -50,13 +51,15 @@ class KeyColumns:
 
     wire: Wire
     slots: tuple[_Slot, ...]
+    raw: RawColumn = field(compare=False)
 
     @classmethod
     def of(cls, decoder: KeyDecoder, columns: tuple[Column, ...]) -> KeyColumns:
-        return cls(decoder.plan.schema.wire, _slots(decoder.plan.fields, columns))
+        wire = decoder.plan.schema.wire
+        return cls(wire, _slots(decoder.plan.fields, columns), column_of(wire))
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> Decoded:
-        raw, sound = read_rows(memory, start, end, column_of(self.wire))
+        raw, sound = read_rows(memory, start, end, self.raw)
         key, fits = _row(raw, self.slots)
         return Decoded(_struct({"key": key}), sound, sound & fits)
 
@@ -66,9 +69,9 @@ class ValueColumns:
     """Equal for all schemas whose events can be decoded together."""
 
     wire: Wire
-    wanted: Projection
     before: tuple[_Slot, ...]
     after: tuple[_Slot, ...]
+    raw: RawColumn = field(compare=False)
 
     @classmethod
     def of(cls, decoder: ValueDecoder, columns: tuple[Column, ...]) -> ValueColumns | None:
@@ -87,11 +90,11 @@ class ValueColumns:
                 ("transaction", Projection(tuple((name, None) for name in TRANSACTION_FIELDS))),
             )
         )
-        plan = decoder.plan
-        return cls(wire, wanted, _slots(plan.before, columns), _slots(plan.after, columns))
+        before, after = (_slots(fields, columns) for fields in (decoder.plan.before, decoder.plan.after))
+        return cls(wire, before, after, column_of(wire, wanted))
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> Decoded:
-        raw, sound = read_rows(memory, start, end, column_of(self.wire, self.wanted))
+        raw, sound = read_rows(memory, start, end, self.raw)
         parts = dict(zip(raw.type.names, raw.flatten(), strict=True))
         nothing = pa.nulls(len(raw))
         before, before_fits = _row(parts.get("before", nothing), self.before)

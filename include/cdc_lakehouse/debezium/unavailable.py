@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ def placeholder_bytes(placeholder: str) -> bytes:
     return placeholder.encode()
 
 
+@lru_cache(maxsize=256)
 def _spellings(type_: pa.DataType, data: bytes) -> list[Any]:
     text = data.decode(errors="replace")
     if pa.types.is_string(type_):
