@@ -81,7 +81,7 @@ def _event(number: int, chance: random.Random) -> dict[str, Any]:
         "created": 1_700_000_000_000_000 + 1_000 * number,
     }
     times = {"ts_ms": millis, "ts_us": millis * 1000 + 7, "ts_ns": millis * 1_000_000 + 7_000}
-    return event("u", after=row, lsn=lsn, sequence=f'["{lsn - 96}","{lsn}"]', txId=number // 5, **times)
+    return dict(event("u", after=row, lsn=lsn, sequence=f'["{lsn - 96}","{lsn}"]', txId=number // 5, **times))
 
 
 def spark_batch(records: list[tuple[bytes, bytes]]) -> pa.RecordBatch:
@@ -169,10 +169,9 @@ def main() -> None:
     rates = measured(variants)
     for name, found in rates.items():
         middle = statistics.median(found)
-        ratio = statistics.median(found) / statistics.median(rates["AvroDeserializer"])
-        print(
-            f"{name:24} {middle / 1e3:9.1f} k/s  ({min(found) / 1e3:.1f}..{max(found) / 1e3:.1f})  {ratio:6.1f}x"
-        )
+        ratio = middle / statistics.median(rates["AvroDeserializer"])
+        extremes = f"({min(found) / 1e3:.1f}..{max(found) / 1e3:.1f})"
+        print(f"{name:24} {middle / 1e3:9.1f} k/s  {extremes:20} {ratio:6.1f}x")
 
 
 def measured(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -47,27 +48,29 @@ def shapes(draw: st.DrawFn, depth: int = 3, names: Callable[[], int] | None = No
     simple = ["primitive"] * 3 + ["enum", "fixed"]
     nested = ["nullable", "nullable", "array", "map", "record", "union", "again"]
     kind = draw(st.sampled_from(simple if depth == 0 else simple + nested))
-    match kind:
-        case "primitive":
-            return draw(st.sampled_from(PRIMITIVES))
-        case "enum":
-            symbols = [f"S{place}" for place in range(draw(st.integers(1, 100)))]
-            return _named({"type": "enum", "symbols": symbols}, names, st.sampled_from(symbols), 1)
-        case "fixed":
-            size = draw(st.integers(1, 20))
-            return _named(
-                {"type": "fixed", "size": size}, names, st.binary(min_size=size, max_size=size), size
-            )
-        case "record" | "again":
-            return draw(records(depth - 1, names))
-    if kind == "union":
-        return _union(draw(st.permutations(PRIMITIVES))[: draw(st.integers(3, 5))])
+    if kind in ("record", "again"):
+        return draw(records(depth - 1, names))
+    if kind in ("primitive", "enum", "fixed", "union"):
+        return draw(_simple(kind, names))
     inner = draw(shapes(depth - 1, names))
     if kind == "nullable":
         return _nullable(inner, draw(st.booleans()))
     if inner.least == 0 and kind == "array":
         return inner
     return _array(inner) if kind == "array" else _map(inner)
+
+
+@st.composite
+def _simple(draw: st.DrawFn, kind: str, names: Callable[[], int]) -> Shape:
+    if kind == "union":
+        return _union(draw(st.permutations(PRIMITIVES))[: draw(st.integers(3, 5))])
+    if kind == "enum":
+        symbols = [f"S{place}" for place in range(draw(st.integers(1, 100)))]
+        return _named({"type": "enum", "symbols": symbols}, names, st.sampled_from(symbols), 1)
+    if kind == "fixed":
+        size = draw(st.integers(1, 20))
+        return _named({"type": "fixed", "size": size}, names, st.binary(min_size=size, max_size=size), size)
+    return draw(st.sampled_from(PRIMITIVES))
 
 
 def _named(schema: Any, names: Callable[[], int], values: st.SearchStrategy[Any], least: int) -> Shape:
@@ -83,15 +86,13 @@ def records(draw: st.DrawFn, depth: int = 3, names: Callable[[], int] | None = N
         "name": f"R{names()}",
         "fields": [{"name": f"f{place}", "type": each.schema} for place, each in enumerate(fields)],
     }
-    return Shape(
-        schema,
-        st.tuples(*(each.values for each in fields)).map(
-            lambda pairs: tuple(
-                {f"f{place}": pair[side] for place, pair in enumerate(pairs)} for side in (0, 1)
-            )  # type: ignore[arg-type, return-value]
-        ),
-        sum(each.least for each in fields),
-    )
+
+    def sides(pairs: tuple[tuple[Any, Any], ...]) -> tuple[Any, Any]:
+        written, read = ({f"f{place}": pair[side] for place, pair in enumerate(pairs)} for side in (0, 1))
+        return written, read
+
+    least = sum(each.least for each in fields)
+    return Shape(schema, st.tuples(*(each.values for each in fields)).map(sides), least)
 
 
 def _nullable(inner: Shape, null_first: bool) -> Shape:
@@ -109,7 +110,7 @@ def _union(branches: list[Shape]) -> Shape:
         return (kept[place].schema, pair[0]), {**members, f"member{place}": pair[1]}
 
     choices: list[st.SearchStrategy[Any]] = [
-        branch.values.map(lambda pair, place=place: member(place, pair)) for place, branch in enumerate(kept)
+        branch.values.map(partial(member, place)) for place, branch in enumerate(kept)
     ]
     if len(kept) < len(branches):
         choices.append(st.just((None, None)))

@@ -97,16 +97,17 @@ EVENTS = [
 
 
 def key_bytes(number: int = 1) -> bytes:
-    return framed(KEY_ID, key_schema(), {"id": number})
+    return bytes(framed(KEY_ID, key_schema(), {"id": number}))
 
 
 def value_bytes(value: Any) -> bytes:
-    return framed(VALUE_ID, SCHEMA, value)
+    return bytes(framed(VALUE_ID, SCHEMA, value))
 
 
 def told(**changes: Any) -> DecodePlans:
     schemas = {KEY_ID: json.dumps(key_schema()), VALUE_ID: json.dumps(SCHEMA)}
-    return plans(**{"columns": columns(SCHEMA), "schemas": schemas, **changes})
+    known: DecodePlans = plans(**{"columns": columns(SCHEMA), "schemas": schemas, **changes})
+    return known
 
 
 Record = tuple[bytes | None, bytes | None]

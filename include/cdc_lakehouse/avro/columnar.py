@@ -75,23 +75,26 @@ class Projection:
 @lru_cache(maxsize=4096)
 def column_of(wire: Wire, projection: Projection | None = None) -> Column:
     """Compiled once per process. A projection looks through nullable types."""
+    column: Column
     match wire.kind:
         case "record":
             fields = zip(wire.names, wire.parts, strict=True)
-            return RecordColumn([_field(name, part, projection) for name, part in fields])
+            column = RecordColumn([_field(name, part, projection) for name, part in fields])
         case "nullable":
-            return NullableColumn(column_of(wire.parts[0], projection), null_place=wire.size)
+            column = NullableColumn(column_of(wire.parts[0], projection), null_place=wire.size)
         case "union":
-            return UnionColumn([column_of(part) for part in wire.parts])
+            column = UnionColumn([column_of(part) for part in wire.parts])
         case "array":
-            return ArrayColumn(column_of(wire.parts[0]))
+            column = ArrayColumn(column_of(wire.parts[0]))
         case "map":
-            return MapColumn(_PRIMITIVES["string"], column_of(wire.parts[0]))
+            column = MapColumn(_PRIMITIVES["string"], column_of(wire.parts[0]))
         case "enum":
-            return EnumColumn(wire.names)
+            column = EnumColumn(wire.names)
         case "fixed":
-            return FixedColumn(wire.size)
-    return _PRIMITIVES[wire.kind]
+            column = FixedColumn(wire.size)
+        case _:
+            column = _PRIMITIVES[wire.kind]
+    return column
 
 
 def _field(name: str, part: Wire, projection: Projection | None) -> tuple[str, Column, bool]:

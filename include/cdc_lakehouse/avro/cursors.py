@@ -42,7 +42,8 @@ class Cursors:
 
     def lost(self) -> np.ndarray:
         """Rows that are known to be bad by now."""
-        return np.greater(self.at, self.end)
+        rows: np.ndarray = np.greater(self.at, self.end)
+        return rows
 
     def move(self, by: np.ndarray | int) -> None:
         np.add(self.at, by, out=self.at)
@@ -58,7 +59,8 @@ class Cursors:
 
     def sound(self) -> np.ndarray:
         """To be asked after the last field."""
-        return np.equal(self.at, self.end)
+        rows: np.ndarray = np.equal(self.at, self.end)
+        return rows
 
     def only(self, rows: np.ndarray) -> Cursors:
         return Cursors(self.memory, self.at[rows], self.end[rows])

@@ -45,7 +45,7 @@ class NullableColumn:
 
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
         present = self._present(cursors)
-        count = np.count_nonzero(present)
+        count = int(np.count_nonzero(present))
         if count == len(present) or (count > 0 and _all_but_lost(present, count, cursors)):
             return self._value.read(cursors, spread)
         if count == 0:
@@ -68,7 +68,7 @@ class NullableColumn:
     def _present(self, cursors: Cursors) -> np.ndarray:
         branch = cursors.byte()
         cursors.move(1)
-        present = np.equal(branch, self._value_byte)
+        present: np.ndarray = np.equal(branch, self._value_byte)
         if len(branch) and (branch.max() > 2 or (branch == 1).any()):
             cursors.fail(~present & (branch != self._null_byte))
         return present

@@ -91,7 +91,8 @@ def _next_block(cursors: Cursors, left: np.ndarray) -> np.ndarray:
         part = cursors.only(rows)
         left[rows] = _block_size(part)
         cursors.rejoin(rows, part)
-    return np.not_equal(left, 0)
+    going: np.ndarray = np.not_equal(left, 0)
+    return going
 
 
 def _block_size(cursors: Cursors) -> np.ndarray:

@@ -18,7 +18,7 @@ from cdc_lakehouse.avro.memory import WIDEST
 from cdc_lakehouse.avro.spread import Spread
 from cdc_lakehouse.avro.varints import read_longs
 
-
+_FARTHEST = 1 << 40
 _MANY = 4_096
 """So many bytes beyond ASCII are better left to Arrow."""
 
@@ -37,7 +37,7 @@ class FixedColumn:
     type = pa.binary()
 
     def __init__(self, size: int) -> None:
-        self._size = np.int64(size)
+        self._size = min(size, _FARTHEST)
 
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
         start = np.minimum(cursors.at, cursors.end)

@@ -28,34 +28,41 @@ class Wire:
 
 def wire_plan(root: Any, named: Mapping[str, Any]) -> Wire:
     """`root` and `named` come from `admit`, so they are sound, finite and not recursive."""
-    known: dict[str, Wire] = {}
+    return _Planning(named).plan(root)
 
-    def plan(node: Any) -> Wire:
+
+class _Planning:
+    def __init__(self, named: Mapping[str, Any]) -> None:
+        self._named = named
+        self._known: dict[str, Wire] = {}
+
+    def plan(self, node: Any) -> Wire:
         if isinstance(node, list):
-            return _union(tuple(plan(branch) for branch in node))
+            return _union(tuple(self.plan(branch) for branch in node))
         kind = node["type"] if isinstance(node, dict) else node
         if isinstance(kind, (dict, list)):
-            return plan(kind)
-        if isinstance(kind, str) and kind in named:
-            if kind not in known:
-                known[kind] = plan(named[kind])
-            return known[kind]
+            return self.plan(kind)
+        if kind in self._named:
+            if kind not in self._known:
+                self._known[kind] = self.plan(self._named[kind])
+            return self._known[kind]
+        return self._structure(kind, node)
+
+    def _structure(self, kind: str, node: Any) -> Wire:
         match kind:
             case "record" | "error":
                 fields = node["fields"]
-                types = tuple(plan(field["type"]) for field in fields)
-                return Wire("record", types, tuple(field["name"] for field in fields))
-            case "array":
-                return Wire("array", (plan(node["items"]),))
-            case "map":
-                return Wire("map", (plan(node["values"]),))
+                types = tuple(self.plan(field["type"]) for field in fields)
+                wire = Wire("record", types, tuple(field["name"] for field in fields))
+            case "array" | "map":
+                wire = Wire(kind, (self.plan(node["items" if kind == "array" else "values"]),))
             case "enum":
-                return Wire("enum", names=tuple(node["symbols"]))
+                wire = Wire(kind, names=tuple(node["symbols"]))
             case "fixed":
-                return Wire("fixed", size=int(node["size"]))
-        return Wire(kind)
-
-    return plan(root)
+                wire = Wire(kind, size=int(node["size"]))
+            case _:
+                wire = Wire(kind)
+        return wire
 
 
 def _union(branches: tuple[Wire, ...]) -> Wire:

@@ -51,9 +51,8 @@ def present(column: pa.Array) -> np.ndarray:
 
 
 def _refused(column: pa.Array, wrong: np.ndarray) -> Refused:
-    if not wrong.any():
-        return None
-    return wrong & present(column)
+    found: np.ndarray = wrong & present(column)
+    return found if found.any() else None
 
 
 def days(column: pa.Array) -> tuple[pa.Array, Refused]:

@@ -43,9 +43,12 @@ class DecimalColumn:
 
     def _out_of_range(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         limit = 10**self.precision
+        wrong: np.ndarray
         if self.precision <= 18:
-            return (high != low >> 63) | (low >= limit) | (low <= -limit)
-        return ~_less(low, high, limit) | ~_more(low, high, -limit)
+            wrong = (high != low >> 63) | (low >= limit) | (low <= -limit)
+        else:
+            wrong = ~(_less(low, high, limit) & _more(low, high, -limit))
+        return wrong
 
 
 def _words(column: pa.Array, end: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -69,12 +72,20 @@ def _words(column: pa.Array, end: np.ndarray, size: np.ndarray) -> tuple[np.ndar
 def _signed(word: np.ndarray, foreign: np.ndarray) -> np.ndarray:
     """Without the upper bits that are `foreign`; the sign takes their place."""
     bits = np.clip(foreign, 0, 63)
-    return word << bits >> bits
+    word = word << bits
+    word >>= bits
+    return word
 
 
 def _less(low: np.ndarray, high: np.ndarray, limit: int) -> np.ndarray:
-    return (high < limit >> 64) | ((high == limit >> 64) & (low.view(np.uint64) < np.uint64(limit & _MASK)))
+    found: np.ndarray = (high < limit >> 64) | (
+        (high == limit >> 64) & (low.view(np.uint64) < np.uint64(limit & _MASK))
+    )
+    return found
 
 
 def _more(low: np.ndarray, high: np.ndarray, limit: int) -> np.ndarray:
-    return (high > limit >> 64) | ((high == limit >> 64) & (low.view(np.uint64) > np.uint64(limit & _MASK)))
+    found: np.ndarray = (high > limit >> 64) | (
+        (high == limit >> 64) & (low.view(np.uint64) > np.uint64(limit & _MASK))
+    )
+    return found

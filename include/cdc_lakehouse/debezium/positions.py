@@ -60,7 +60,8 @@ def _postgresql(source: pa.StructArray, mine: np.ndarray, commit: np.ndarray, ro
     has_lsn = present(source.field("lsn"))
     commit[mine] = first[mine]
     row[mine] = np.where(has_lsn, _or_zero(source.field("lsn")), own)[mine]
-    return ~mine | (readable & (has_lsn | has_own))
+    known: np.ndarray = ~mine | (readable & (has_lsn | has_own))
+    return known
 
 
 def _mysql(source: pa.StructArray, mine: np.ndarray, commit: np.ndarray, row: np.ndarray) -> np.ndarray:
@@ -70,7 +71,8 @@ def _mysql(source: pa.StructArray, mine: np.ndarray, commit: np.ndarray, row: np
     commit[mine] = np.array([number or 0 for number in numbers], np.int64)[codes][mine]
     row[mine] = _or_zero(source.field("pos"))[mine]
     named = np.array([number is not None for number in numbers])[codes] & present(source.field("file"))
-    return ~mine | (named & present(source.field("pos")))
+    known: np.ndarray = ~mine | (named & present(source.field("pos")))
+    return known
 
 
 def _sequences(column: pa.Array, mine: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

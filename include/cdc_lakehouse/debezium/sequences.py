@@ -62,7 +62,7 @@ class _Texts:
         fine = self._match(self.end - 2, b'"]')
         if not digits.any():
             fine &= self._match(self.start, b'[null,"')
-            head, one = _NULL, np.zeros_like(digits)
+            head, one = np.full_like(digits, _NULL), np.zeros_like(digits)
         else:
             head = digits + len('["","')
             fine &= self._match(self.start, b'["') & self._match(self.start + digits + 2, b'","')
