@@ -11,7 +11,7 @@ import fastavro
 import numpy as np
 import pyarrow as pa
 
-from cdc_lakehouse.avro.columnar import Projection, column_of, read_rows
+from cdc_lakehouse.avro.columnar import Projection, Reader
 from cdc_lakehouse.avro.faults import RecordFault
 from cdc_lakehouse.avro.memory import Memory
 from cdc_lakehouse.avro.writer import WriterSchema, writer_schema
@@ -24,7 +24,7 @@ def columns_read(
     data = pa.array(payloads, pa.binary())
     offsets = np.frombuffer(data.buffers()[1], np.int32)[: len(data) + 1].astype(np.int64)
     memory = Memory(data.buffers()[2] or pa.py_buffer(b""))
-    values, sound = read_rows(memory, offsets[:-1], offsets[1:], column_of(wire, projection))
+    values, sound = Reader.of(wire, projection).read(memory, offsets[:-1], offsets[1:])
     values.validate(full=True)
     return values, sound.tolist()
 

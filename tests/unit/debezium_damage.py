@@ -116,11 +116,17 @@ Record = tuple[bytes | None, bytes | None]
 def decoded_both_ways(
     records: Sequence[Record], known: DecodePlans | None = None
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    batch, known = kafka_batch(*records), known or told()
+    return batch_decoded_both_ways(kafka_batch(*records), known or told())
+
+
+def batch_decoded_both_ways(
+    batch: pa.RecordBatch, known: DecodePlans | None = None
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    known = known or told()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decoding, "SMALL_GROUP", 1)
         by_columns = decoding.decode(batch, known)
-        patch.setattr(decoding, "SMALL_GROUP", len(records) + 1)
+        patch.setattr(decoding, "SMALL_GROUP", len(batch) + 1)
         one_by_one = decoding.decode(batch, known)
     by_columns.validate(full=True)
     return by_columns, one_by_one

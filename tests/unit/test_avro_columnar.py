@@ -133,7 +133,7 @@ def test_long_lists_of_many_rows_are_read(monkeypatch):
 
 
 def test_a_large_group_is_read_in_pieces(monkeypatch):
-    monkeypatch.setattr(columnar, "MAX_PIECE_BYTES", 7)
+    monkeypatch.setattr(columnar, "PIECE_BYTES", 7)
     rows = [{"f0": "x" * size} for size in (3, 0, 9, 1, 1, 1, 20)]
     values, sound = columns_read(of("string"), [payload(of("string"), each) for each in rows])
     assert (values.to_pylist(), sound) == (rows, [True] * 7)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 
 import fastavro
+import pyarrow as pa
 import pytest
 from avro_columns import fastavro_takes  # type: ignore[import-not-found]
 from debezium_damage import (  # type: ignore[import-not-found]
     EVENTS,
     SCHEMA,
+    batch_decoded_both_ways,
     bit_flips,
     decoded_both_ways,
     first_difference,
@@ -19,7 +21,7 @@ from debezium_damage import (  # type: ignore[import-not-found]
     truncations,
     value_bytes,
 )
-from debezium_records import raw_schema  # type: ignore[import-not-found]
+from debezium_records import HEADERS, kafka_batch, raw_schema  # type: ignore[import-not-found]
 
 FASTAVRO_IS_LAX = {
     "boolean that is neither 0 nor 1",
@@ -105,3 +107,23 @@ def test_noise_in_any_place():
 def test_raw_always_and_the_cap_are_the_same_both_ways():
     records = [(key_bytes(), value_bytes(each)) for each in EVENTS]
     assert first_difference(decoded_both_ways(records, told(keep_raw=True, max_record_bytes=300))) is None
+
+
+def test_ids_in_headers_leave_the_bytes_to_the_payload():
+    value, number = value_bytes(EVENTS[0]), b"\x00\x00\x00\x00\x09"
+    cases: list[tuple[bytes, list[tuple[str, bytes | None]], bool]] = [
+        (value[5:], [("other", b"x"), ("__value_schema_id", b"zz"), ("__value_schema_id", number)], True),
+        (value, [("other", b"x")], True),
+        (value, [], True),
+        (value[5:], [("__value_schema_id", b"\x01" + b"g" * 16)], False),
+        (value[5:], [("__value_schema_id", None)], False),
+        (value, [("__value_schema_id", number)], False),
+    ]
+    batch = kafka_batch(*((key_bytes(), each) for each, _, _ in cases))
+    place = batch.schema.get_field_index("headers")
+    listed = [[{"key": key, "value": held} for key, held in headers] for _, headers, _ in cases]
+    batch = batch.set_column(place, "headers", pa.array(listed, HEADERS))
+    found = batch_decoded_both_ways(batch)
+    assert found[0].column("decode_error").is_null().to_pylist() == [sound for _, _, sound in cases]
+    assert found[0].column("value_schema_id").to_pylist()[:3] == [9, 9, 9]
+    assert first_difference(found) is None

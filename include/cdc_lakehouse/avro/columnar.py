@@ -44,8 +44,8 @@ from cdc_lakehouse.avro.repeated import ArrayColumn, MapColumn
 from cdc_lakehouse.avro.spans import BytesColumn, FixedColumn, StringColumn
 from cdc_lakehouse.avro.wire import Wire
 
-MAX_PIECE_BYTES = 8 * 1024 * 1024
-"""Payload decoded at a time: hostile bytes can ask for some forty bytes of memory each."""
+PIECE_BYTES, PIECE_BYTES_WITH_LISTS = 8 * 1024 * 1024, 2 * 1024 * 1024
+"""Payload decoded at a time. A byte can be an item, and an item takes some hundred bytes on the way."""
 
 _PRIMITIVES: dict[str, Column] = {
     "null": NullColumn(),
@@ -103,26 +103,39 @@ def _field(name: str, part: Wire, projection: Projection | None) -> tuple[str, C
     return name, column_of(part, projection.inner(name)), projection.wants(name)
 
 
-def read_rows(
-    memory: Memory, start: np.ndarray, end: np.ndarray, column: Column
-) -> tuple[pa.Array, np.ndarray]:
-    """The values of the payloads `start` to `end`, in rising order, and a mask of the sound ones.
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Of payloads of one wire plan."""
 
-    What stands at the other rows means nothing.
-    """
-    values, sound = [], []
-    for piece in _pieces(start, end):
-        cursors = Cursors(memory, start[piece], end[piece])
-        values.append(column.read(cursors))
-        sound.append(cursors.sound())
-    if len(values) == 1:
-        return values[0], sound[0]
-    return pa.concat_arrays(values), np.concatenate(sound)
+    column: Column
+    piece_bytes: int
+
+    @classmethod
+    def of(cls, wire: Wire, projection: Projection | None = None) -> Reader:
+        size = PIECE_BYTES_WITH_LISTS if _repeats(wire) else PIECE_BYTES
+        return cls(column_of(wire, projection), size)
+
+    def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+        """The values of the payloads `start` to `end`, in rising order, and a mask of the sound ones.
+
+        What stands at the other rows means nothing.
+        """
+        values, sound = [], []
+        for piece in self._pieces(start, end):
+            cursors = Cursors(memory, start[piece], end[piece])
+            values.append(self.column.read(cursors))
+            sound.append(cursors.sound())
+        if len(values) == 1:
+            return values[0], sound[0]
+        return pa.concat_arrays(values), np.concatenate(sound)
+
+    def _pieces(self, start: np.ndarray, end: np.ndarray) -> list[slice]:
+        before = np.cumsum(end - start)
+        if len(start) == 0 or before[-1] <= self.piece_bytes:
+            return [slice(0, len(start))]
+        cuts = (np.flatnonzero(np.diff(before // self.piece_bytes)) + 1).tolist()
+        return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(start)], strict=True)]
 
 
-def _pieces(start: np.ndarray, end: np.ndarray) -> list[slice]:
-    before = np.cumsum(end - start)
-    if len(start) == 0 or before[-1] <= MAX_PIECE_BYTES:
-        return [slice(0, len(start))]
-    cuts = np.flatnonzero(np.diff(before // MAX_PIECE_BYTES)) + 1
-    return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(start)], strict=True)]
+def _repeats(wire: Wire) -> bool:
+    return wire.kind in ("array", "map") or any(map(_repeats, wire.parts))

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from cdc_lakehouse.avro.columnar import Projection, column_of, read_rows
-from cdc_lakehouse.avro.leaves import Column as RawColumn
+from cdc_lakehouse.avro.columnar import Projection, Reader
 from cdc_lakehouse.avro.memory import Memory
 from cdc_lakehouse.avro.wire import Wire
 from cdc_lakehouse.debezium.columns import Column
@@ -51,15 +50,15 @@ class KeyColumns:
 
     wire: Wire
     slots: tuple[_Slot, ...]
-    raw: RawColumn = field(compare=False)
+    raw: Reader = field(compare=False)
 
     @classmethod
     def of(cls, decoder: KeyDecoder, columns: tuple[Column, ...]) -> KeyColumns:
         wire = decoder.plan.schema.wire
-        return cls(wire, _slots(decoder.plan.fields, columns), column_of(wire))
+        return cls(wire, _slots(decoder.plan.fields, columns), Reader.of(wire))
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> Decoded:
-        raw, sound = read_rows(memory, start, end, self.raw)
+        raw, sound = self.raw.read(memory, start, end)
         key, fits = _row(raw, self.slots)
         return Decoded(_struct({"key": key}), sound, sound & fits)
 
@@ -71,7 +70,7 @@ class ValueColumns:
     wire: Wire
     before: tuple[_Slot, ...]
     after: tuple[_Slot, ...]
-    raw: RawColumn = field(compare=False)
+    raw: Reader = field(compare=False)
 
     @classmethod
     def of(cls, decoder: ValueDecoder, columns: tuple[Column, ...]) -> ValueColumns | None:
@@ -91,10 +90,10 @@ class ValueColumns:
             )
         )
         before, after = (_slots(fields, columns) for fields in (decoder.plan.before, decoder.plan.after))
-        return cls(wire, before, after, column_of(wire, wanted))
+        return cls(wire, before, after, Reader.of(wire, wanted))
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> Decoded:
-        raw, sound = read_rows(memory, start, end, self.raw)
+        raw, sound = self.raw.read(memory, start, end)
         parts = dict(zip(raw.type.names, raw.flatten(), strict=True))
         nothing = pa.nulls(len(raw))
         before, before_fits = _row(parts.get("before", nothing), self.before)

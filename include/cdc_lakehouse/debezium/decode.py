@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from cdc_lakehouse.avro.frames import id_headers
 from cdc_lakehouse.avro.unknown import UnknownSchemaIdsError
 from cdc_lakehouse.debezium.bronze import bronze_of_columns, bronze_of_events, side_types
 from cdc_lakehouse.debezium.change_columns import Decoded
 from cdc_lakehouse.debezium.events import Event, key_decoder, value_decoder
+from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.debezium.row_wise import events_of
 from cdc_lakehouse.debezium.side import Group, Programs, Side
@@ -68,7 +70,8 @@ class _Work:
     def of(cls, batch: pa.RecordBatch, plans: DecodePlans) -> _Work:
         key_bytes, value_bytes = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
         admitted = _sizes(key_bytes) + _sizes(value_bytes) <= plans.max_record_bytes
-        keys, values = Side(key_bytes, admitted), Side(value_bytes, admitted)
+        keys = Side(key_bytes, admitted, id_headers(batch.column("headers"), KEY_SCHEMA_ID))
+        values = Side(value_bytes, admitted, id_headers(batch.column("headers"), VALUE_SCHEMA_ID))
         _require_known(keys, values, plans)
         programs = _programs(plans)
         single = ~admitted | keys.misframed | values.misframed

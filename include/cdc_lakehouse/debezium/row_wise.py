@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
-from cdc_lakehouse.avro.frames import Frame, parse_frame
+from cdc_lakehouse.avro.frames import Frame, id_headers, parse_frame
 from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.events import Event, key_decoder, value_decoder
+from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID
 from cdc_lakehouse.debezium.plans import DecodePlans
 
 
@@ -25,8 +26,9 @@ def events_of(batch: pa.RecordBatch, plans: DecodePlans) -> list[Event]:
     """One per record, in their order. All schema ids of sound frames are in the plans."""
     events = [Event() for _ in range(len(batch))]
     admitted = _admitted(batch, events, limit=plans.max_record_bytes)
-    keys = _frames(admitted["key"], events, "key")
-    values = _frames(admitted["value"], events, "value")
+    headers = batch.column("headers")
+    keys = _frames(admitted["key"], id_headers(headers, KEY_SCHEMA_ID), events, "key")
+    values = _frames(admitted["value"], id_headers(headers, VALUE_SCHEMA_ID), events, "value")
     _decode_all(keys, events, _decoders(keys, plans, plans.columns.key, key_decoder))
     _decode_all(values, events, _decoders(values, plans, plans.columns.row, value_decoder))
     for event, key, value in zip(events, keys, values, strict=True):
@@ -47,13 +49,16 @@ def _admitted(batch: pa.RecordBatch, events: Sequence[Event], *, limit: int) -> 
     return {name: pc.if_else(too_large, nothing, column).to_pylist() for name, column in columns.items()}
 
 
-def _frames(data: Sequence[bytes | None], events: Sequence[Event], place: str) -> list[Frame | None]:
+def _frames(
+    data: Sequence[bytes | None], headers: pa.Array | None, events: Sequence[Event], place: str
+) -> list[Frame | None]:
     frames: list[Frame | None] = []
-    for each, event in zip(data, events, strict=True):
+    ids = [None] * len(data) if headers is None else headers.to_pylist()
+    for each, header, event in zip(data, ids, events, strict=True):
         frame = None
         if each is not None:
             try:
-                frame = parse_frame(each)
+                frame = parse_frame(each, header)
             except RecordFault as fault:
                 event.fail(fault.at(place))
         frames.append(frame)

@@ -28,10 +28,10 @@ class Group:
 
 
 class Side:
-    """`admitted`: rows whose bytes may be looked at."""
+    """`admitted`: rows whose bytes may be looked at; `headers`: ids outside the bytes, if there are any."""
 
-    def __init__(self, column: pa.Array, admitted: np.ndarray) -> None:
-        self.frames: FrameColumn = frame_column(column)
+    def __init__(self, column: pa.Array, admitted: np.ndarray, headers: pa.Array | None) -> None:
+        self.frames: FrameColumn = frame_column(column, headers)
         self.framed = self.frames.sound & admitted
         self.misframed = self.frames.there & admitted & ~self.framed
         self._ids, self._places = _distinct(self.frames.schema_id[self.framed])
