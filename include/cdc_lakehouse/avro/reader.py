@@ -24,7 +24,7 @@ _LONG_BYTES = 10
 def compile_reader(node: Any, named: Mapping[str, Any]) -> Reader:
     """`node` comes from `admit`, so it is sound, finite and not recursive."""
     if isinstance(node, list):
-        return _union([compile_reader(branch, named) for branch in node], node)
+        return _union([compile_reader(branch, named) for branch in node])
     kind = node["type"] if isinstance(node, dict) else node
     if isinstance(kind, (dict, list)):
         return compile_reader(kind, named)
@@ -135,9 +135,10 @@ def _record(fields: list[tuple[str, Reader]]) -> Reader:
     return read
 
 
-def _union(branches: list[Reader], nodes: list[Any]) -> Reader:
-    if len(nodes) == 2 and nodes.count("null") == 1:  # nearly every column: nullable, either order
-        return _nullable(branches[1 - nodes.index("null")], null_byte=2 * nodes.index("null"))
+def _union(branches: list[Reader]) -> Reader:
+    nulls = [branch is _read_null for branch in branches]
+    if len(branches) == 2 and nulls.count(True) == 1:  # nearly every column: nullable, either order
+        return _nullable(branches[nulls.index(False)], null_byte=2 * nulls.index(True))
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         branch, at = read_long(data, at)

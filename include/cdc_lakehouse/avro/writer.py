@@ -11,6 +11,7 @@ from typing import Any
 from cdc_lakehouse.avro.admission import admit
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
 from cdc_lakehouse.avro.reader import Reader, compile_reader
+from cdc_lakehouse.avro.wire import Wire, wire_plan
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -20,6 +21,7 @@ class WriterSchema:
     root: Any
     named: Mapping[str, Any]
     reader: Reader
+    wire: Wire
 
     def read(self, payload: bytes) -> Any:
         """Raw values of one record; all bytes must be used. Raises `RecordFault`."""
@@ -49,4 +51,4 @@ def writer_schema(text: str) -> WriterSchema:
     """Compiled once per process and text. Raises `SchemaRefusedError`."""
     root = admit(text)
     named = dict(root["__named_schemas"]) if isinstance(root, dict) and "__named_schemas" in root else {}
-    return WriterSchema(root=root, named=named, reader=compile_reader(root, named))
+    return WriterSchema(root, named, compile_reader(root, named), wire_plan(root, named))

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdc_lakehouse.debezium.change_columns import Decoded
 from cdc_lakehouse.debezium.columns import Column, TableColumns
+from cdc_lakehouse.debezium.conversions import present
 from cdc_lakehouse.debezium.events import Event, Values
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.debezium.position import Position, position_of
-from cdc_lakehouse.debezium.source import SOURCE_TYPE
+from cdc_lakehouse.debezium.positions import position_columns
+from cdc_lakehouse.debezium.source import SOURCE_TYPE, TRANSACTION_TYPE
+from cdc_lakehouse.debezium.source_columns import struct_under
 from cdc_lakehouse.debezium.unavailable import is_unavailable
 
 POSITION_FIELDS = ("phase", "commit", "streamed", "row", "order_in_tx", "kind")
 POSITION_TYPE = pa.struct([(name, pa.int64()) for name in POSITION_FIELDS])
-TRANSACTION_TYPE = pa.struct(
-    [("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())]
-)
 HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 DECODE_ERROR_TYPE = pa.struct([("code", pa.string()), ("detail", pa.string())])
 
@@ -56,33 +58,95 @@ def bronze_schema(columns: TableColumns) -> pa.Schema:
     )
 
 
-def bronze_batch(batch: pa.RecordBatch, events: Sequence[Event], plans: DecodePlans) -> pa.RecordBatch:
+def side_types(columns: TableColumns) -> tuple[pa.DataType, pa.DataType]:
+    """Of the columns of a key and of a value, as they come out of the columnar decoder."""
+    row = struct_of(columns.row)
+    value = [("op", pa.string()), ("before", row), ("after", row)]
+    blocks = [("source", SOURCE_TYPE), ("transaction", TRANSACTION_TYPE)]
+    return pa.struct([("key", struct_of(columns.key))]), pa.struct([*value, *blocks])
+
+
+def bronze_of_events(batch: pa.RecordBatch, events: Sequence[Event], plans: DecodePlans) -> pa.RecordBatch:
     """The rows of `events`, which stand in the order of the records of `batch`."""
-    schema = bronze_schema(plans.columns)
-    after, unavailable = _without_placeholders(
-        _rows([event.after for event in events], plans.columns.row), plans.placeholder
-    )
-    columns = {
-        "topic": batch.column("topic"),
-        "partition": batch.column("partition"),
-        "offset": batch.column("offset"),
-        "kafka_timestamp": batch.column("timestamp"),
+    parts = {
         "key_schema_id": pa.array([event.schema_ids[0] for event in events], pa.int32()),
         "value_schema_id": pa.array([event.schema_ids[1] for event in events], pa.int32()),
         "op": pa.array([event.op for event in events], pa.string()),
         "position": _struct(_positions(batch, events), POSITION_TYPE),
         "key": _rows([event.key for event in events], plans.columns.key),
         "before": _rows([event.before for event in events], plans.columns.row),
-        "after": after,
-        "unavailable": unavailable,
+        "after": _rows([event.after for event in events], plans.columns.row),
         "source": _struct([event.source for event in events], SOURCE_TYPE),
         "transaction": _struct([event.transaction for event in events], TRANSACTION_TYPE),
-        "headers": batch.column("headers"),
         "decode_error": _struct([event.fault for event in events], DECODE_ERROR_TYPE),
-        **_raw(batch, events, keep_all=plans.keep_raw),
     }
+    return _bronze(batch, parts, plans)
+
+
+def bronze_of_columns(
+    batch: pa.RecordBatch,
+    schema_ids: tuple[pa.Array, pa.Array],
+    key: Decoded,
+    value: Decoded,
+    faults: Mapping[int, Event],
+    plans: DecodePlans,
+) -> pa.RecordBatch:
+    """The rows of a batch that was decoded as columns; `faults` are its bad rows."""
+    parts = dict(zip(value.columns.type.names, value.columns.flatten(), strict=True))
+    parts["key"] = key.columns.field(0)
+    for name, column in parts.items():
+        gone = [row for row, event in faults.items() if getattr(event, name) is None]
+        parts[name] = _without(column, gone)
+    transaction = parts["transaction"].flatten()[1]
+    numbers, known = position_columns(parts["source"], parts["op"], transaction, _offsets(batch))
+    validity = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    children = [pa.array(column) for column in numbers]
+    parts["position"] = pa.Array.from_buffers(POSITION_TYPE, len(batch), [validity], children=children)
+    parts["key_schema_id"], parts["value_schema_id"] = schema_ids
+    parts["decode_error"] = _errors(faults, len(batch))
+    return _bronze(batch, parts, plans)
+
+
+def _bronze(batch: pa.RecordBatch, parts: Mapping[str, pa.Array], plans: DecodePlans) -> pa.RecordBatch:
+    after, unavailable = _without_placeholders(parts["after"], plans.placeholder)
+    columns = {
+        **parts,
+        **{name: batch.column(name) for name in ("topic", "partition", "offset", "headers")},
+        "kafka_timestamp": batch.column("timestamp"),
+        "after": after,
+        "unavailable": unavailable,
+        **_raw(batch, parts["decode_error"], keep_all=plans.keep_raw),
+    }
+    schema = bronze_schema(plans.columns)
     arrays = [_as(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _offsets(batch: pa.RecordBatch) -> np.ndarray:
+    offsets: np.ndarray = batch.column("offset").to_numpy(zero_copy_only=False)
+    return offsets
+
+
+def _without(column: pa.Array, rows: Sequence[int]) -> pa.Array:
+    """Null at these rows."""
+    if not rows:
+        return column
+    there = present(column)
+    there[rows] = False
+    validity = pa.py_buffer(np.packbits(there, bitorder="little"))
+    if not pa.types.is_struct(column.type):
+        return pc.if_else(pa.array(there), column, pa.scalar(None, column.type))
+    children = [column.field(place) for place in range(column.type.num_fields)]
+    return pa.Array.from_buffers(column.type, len(column), [validity], children=children)
+
+
+def _errors(faults: Mapping[int, Event], count: int) -> pa.Array:
+    if not faults:
+        return pa.nulls(count, DECODE_ERROR_TYPE)
+    place = np.full(count, -1, np.int64)
+    place[list(faults)] = np.arange(len(faults))
+    found = _struct([event.fault for event in faults.values()], DECODE_ERROR_TYPE)
+    return found.take(pa.array(place, mask=place < 0))
 
 
 def _as(column: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -127,22 +191,32 @@ def _without_placeholders(after: pa.StructArray, placeholder: str) -> tuple[pa.A
     """Null instead of each placeholder, and per row the names of those columns (`cdc-semantics` §3)."""
     names: dict[int, list[str]] = {}
     children = []
-    for field in after.type:
-        child = after.field(field.name)
+    for field, child in zip(after.type, after.flatten(), strict=True):
         found = is_unavailable(child, placeholder=placeholder)
         if found.any():
-            child = pc.if_else(pa.array(found), pa.scalar(None, field.type), child)
-            for row in found.nonzero()[0].tolist():
+            names_of = found.nonzero()[0].tolist()
+            children.append(pc.if_else(pa.array(found), pa.scalar(None, field.type), child))
+            for row in names_of:
                 names.setdefault(row, []).append(field.name)
-        children.append(child)
-    unavailable = pa.array([names.get(row) for row in range(len(after))], pa.list_(pa.string()))
-    return _assembled(children, after.type, missing=after.is_null().to_pylist()), unavailable
+        else:
+            children.append(child)
+    type_ = pa.list_(pa.string())
+    if not names:
+        return after, pa.nulls(len(after), type_)
+    place = np.full(len(after), -1, np.int64)
+    place[list(names)] = np.arange(len(names))
+    unavailable = pa.array(list(names.values()), type_).take(pa.array(place, mask=place < 0))
+    return struct_under(after, after.type, children), unavailable
 
 
-def _raw(batch: pa.RecordBatch, events: Sequence[Event], *, keep_all: bool) -> dict[str, pa.Array]:
-    wanted = pa.array([keep_all or event.fault is not None for event in events], pa.bool_())
+def _raw(batch: pa.RecordBatch, errors: pa.Array, *, keep_all: bool) -> dict[str, pa.Array]:
     nothing = pa.scalar(None, pa.binary())
-    return {
-        f"raw_{name}": pc.if_else(wanted, _as(batch.column(name), pa.binary()), nothing)
-        for name in ("key", "value")
-    }
+    found = {}
+    for name in ("key", "value"):
+        column = _as(batch.column(name), pa.binary())
+        if errors.null_count == len(errors) and not keep_all:
+            column = pa.nulls(len(errors), pa.binary())
+        elif not keep_all:
+            column = pc.if_else(errors.is_valid(), column, nothing)
+        found[f"raw_{name}"] = column
+    return found

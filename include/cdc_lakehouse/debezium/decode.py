@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from cdc_lakehouse.avro.faults import AvroFault, RecordFault
-from cdc_lakehouse.avro.frames import Frame, parse_frame
+from cdc_lakehouse.avro.frames import id_headers
 from cdc_lakehouse.avro.unknown import UnknownSchemaIdsError
-from cdc_lakehouse.debezium.bronze import bronze_batch
-from cdc_lakehouse.debezium.columns import Column
+from cdc_lakehouse.debezium.bronze import bronze_of_columns, bronze_of_events, side_types
+from cdc_lakehouse.debezium.change_columns import Decoded
 from cdc_lakehouse.debezium.events import Event, key_decoder, value_decoder
+from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID
 from cdc_lakehouse.debezium.plans import DecodePlans
+from cdc_lakehouse.debezium.row_wise import events_of
+from cdc_lakehouse.debezium.side import Group, Programs, Side
 
-
-class Decoder(Protocol):
-    """Of one writer schema; see `debezium.events`."""
-
-    def decode(self, payload: bytes, event: Event) -> None: ...
+SMALL_GROUP = 96
+"""Fewer rows than this cost more as columns than one by one."""
 
 
 def decode(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
@@ -30,72 +28,93 @@ def decode(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
     and never costs its neighbours anything. Raises `UnknownSchemaIdsError` (`avro.unknown`) for the
     whole batch when records carry schema ids that `plans.schemas` does not hold.
     """
-    events = [Event() for _ in range(len(batch))]
-    admitted = _admitted(batch, events, limit=plans.max_record_bytes)
-    keys = _frames(admitted["key"], events, "key")
-    values = _frames(admitted["value"], events, "value")
-    _require_known(keys, values, plans)
-    _decode_all(keys, events, _decoders(keys, plans, plans.columns.key, key_decoder))
-    _decode_all(values, events, _decoders(values, plans, plans.columns.row, value_decoder))
-    for event, key, value in zip(events, keys, values, strict=True):
-        event.schema_ids = key.schema_id if key else None, value.schema_id if value else None
-    return bronze_batch(batch, events, plans)
+    work = _Work.of(batch, plans)
+    if work.single.all():
+        return bronze_of_events(batch, events_of(batch, plans), plans)
+    single = np.flatnonzero(work.single).tolist()
+    events = dict(zip(single, events_of(batch.take(pa.array(single, pa.int64())), plans), strict=True))
+    faults = {row: event for row, event in events.items() if work.tells(row, event)}
+    rows = bronze_of_columns(batch, work.ids, work.key, work.value, faults, plans)
+    others = {row: event for row, event in events.items() if row not in faults}
+    if not others:
+        return rows
+    return _replaced(rows, batch, others, plans)
 
 
-def _admitted(batch: pa.RecordBatch, events: Sequence[Event], *, limit: int) -> dict[str, list[bytes | None]]:
-    """Bytes of the records within the cap; larger ones never become Python objects (`guarantees` §4)."""
-    columns = {name: batch.column(name).cast(pa.binary()) for name in ("key", "value")}
-    sizes = [pc.fill_null(pc.binary_length(column), 0).cast(pa.int64()) for column in columns.values()]
-    total = pc.add(*sizes)
-    too_large = pc.greater(total, limit)
-    for row in pc.indices_nonzero(too_large).to_pylist():
-        detail = f"{total[row].as_py()} bytes, the limit is {limit}"
-        events[row].fail(RecordFault(AvroFault.TOO_LARGE, detail))
-    nothing = pa.scalar(None, pa.binary())
-    return {name: pc.if_else(too_large, nothing, column).to_pylist() for name, column in columns.items()}
+def _replaced(
+    rows: pa.RecordBatch, batch: pa.RecordBatch, events: dict[int, Event], plans: DecodePlans
+) -> pa.RecordBatch:
+    """`rows` with those of `events`, which were read one by one, in their places."""
+    places = np.array(list(events), np.int64)
+    singles = bronze_of_events(batch.take(pa.array(places)), list(events.values()), plans)
+    order = np.arange(len(batch))
+    order[places] = len(batch) + np.arange(len(places))
+    columns = [
+        pa.concat_arrays([column, single]).take(pa.array(order))
+        for column, single in zip(rows.columns, singles.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
 
 
-def _frames(data: Sequence[bytes | None], events: Sequence[Event], place: str) -> list[Frame | None]:
-    frames: list[Frame | None] = []
-    for each, event in zip(data, events, strict=True):
-        frame = None
-        if each is not None:
-            try:
-                frame = parse_frame(each)
-            except RecordFault as fault:
-                event.fail(fault.at(place))
-        frames.append(frame)
-    return frames
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What came out as columns, and which rows are to be read one by one."""
+
+    ids: tuple[pa.Array, pa.Array]
+    key: Decoded
+    value: Decoded
+    single: np.ndarray
+    """Bad rows, whose reader says why, and those that do not pay, or may not be read, as columns."""
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, plans: DecodePlans) -> _Work:
+        key_bytes, value_bytes = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
+        admitted = _sizes(key_bytes) + _sizes(value_bytes) <= plans.max_record_bytes
+        keys = Side(key_bytes, admitted, id_headers(batch.column("headers"), KEY_SCHEMA_ID))
+        values = Side(value_bytes, admitted, id_headers(batch.column("headers"), VALUE_SCHEMA_ID))
+        _require_known(keys, values, plans)
+        programs = _programs(plans)
+        single = ~admitted | keys.misframed | values.misframed
+        decoded = []
+        for side, own, type_ in zip((keys, values), programs, side_types(plans.columns), strict=True):
+            groups = side.groups(own)
+            for group in groups:
+                single[group.rows] |= not _pays(group)
+            decoded.append(side.read([group for group in groups if _pays(group)], type_))
+            single |= side.framed & ~decoded[-1].fits
+        return cls((keys.schema_ids(), values.schema_ids()), decoded[0], decoded[1], single)
+
+    def tells(self, row: int, event: Event) -> bool:
+        """Whether the columns hold all that is known of a bad row, but for its fault."""
+        shown = event.op is not None or event.source is not None or event.transaction is not None
+        return (
+            event.fault is not None
+            and bool(self.value.sound[row] or not shown)
+            and bool(self.key.fits[row] or event.key is None)
+        )
 
 
-def _require_known(keys: Sequence[Frame | None], values: Sequence[Frame | None], plans: DecodePlans) -> None:
-    strange_keys, strange_values = (
-        {frame.schema_id for frame in frames if frame is not None} - plans.schemas.keys()
-        for frames in (keys, values)
-    )
+def _sizes(column: pa.Array) -> np.ndarray:
+    offsets = np.frombuffer(column.buffers()[1] or bytes(4), np.int32)
+    return np.diff(offsets[column.offset : column.offset + len(column) + 1].astype(np.int64))
+
+
+def _pays(group: Group) -> bool:
+    return group.program is not None and len(group.rows) >= SMALL_GROUP
+
+
+def _require_known(keys: Side, values: Side, plans: DecodePlans) -> None:
+    strange_keys, strange_values = (side.ids - plans.schemas.keys() for side in (keys, values))
     if strange_keys or strange_values:
         raise UnknownSchemaIdsError(strange_keys, strange_values)
 
 
-def _decoders(
-    frames: Sequence[Frame | None],
-    plans: DecodePlans,
-    columns: tuple[Column, ...],
-    find: Callable[[str, tuple[Column, ...], str], Decoder | RecordFault],
-) -> dict[int, Decoder | RecordFault]:
-    """Looked up once per batch and id; compiled once per process."""
-    ids = {frame.schema_id for frame in frames if frame is not None}
-    return {number: find(plans.schemas[number], columns, plans.table) for number in ids}
+_latest: list[tuple[DecodePlans, tuple[Programs, Programs]]] = []
 
 
-def _decode_all(
-    frames: Sequence[Frame | None], events: Sequence[Event], decoders: Mapping[int, Decoder | RecordFault]
-) -> None:
-    for frame, event in zip(frames, events, strict=True):
-        if frame is None:
-            continue
-        decoder = decoders[frame.schema_id]
-        if isinstance(decoder, RecordFault):
-            event.fail(decoder)
-        else:
-            decoder.decode(frame.payload, event)
+def _programs(plans: DecodePlans) -> tuple[Programs, Programs]:
+    """A worker decodes with one object of plans at a time; a changed one starts anew."""
+    if not (_latest and _latest[0][0] is plans):
+        keys = Programs(plans, plans.columns.key, key_decoder)
+        _latest[:] = [(plans, (keys, Programs(plans, plans.columns.row, value_decoder)))]
+    return _latest[0][1]

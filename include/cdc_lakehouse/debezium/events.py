@@ -72,14 +72,14 @@ class KeyDecoder:
     """Keys of one writer schema."""
 
     def __init__(self, text: str, columns: tuple[Column, ...], table: str) -> None:
-        self._plan: Record = _planned(plan_key, text, table)
-        self._slots = _slots(self._plan.fields, columns)
-        if {column.name for column in columns} - {each.name for each in self._plan.fields}:
+        self.plan: Record = _planned(plan_key, text, table)
+        self._slots = _slots(self.plan.fields, columns)
+        if {column.name for column in columns} - {each.name for each in self.plan.fields}:
             raise RecordFault(ValueFault.INCOMPATIBLE_SCHEMA, "key without a field of the table's key")
 
     def decode(self, payload: bytes, event: Event) -> None:
         try:
-            raw = self._plan.schema.read(payload)
+            raw = self.plan.schema.read(payload)
             event.key = [slot.value(raw) for slot in self._slots]
         except RecordFault as fault:
             event.fail(fault.at("key"))
@@ -89,14 +89,14 @@ class ValueDecoder:
     """Change events of one writer schema."""
 
     def __init__(self, text: str, columns: tuple[Column, ...], table: str) -> None:
-        self._plan: Envelope = _planned(plan_envelope, text, table)
-        self._before = _slots(self._plan.before, columns)
-        self._after = _slots(self._plan.after, columns)
+        self.plan: Envelope = _planned(plan_envelope, text, table)
+        self._before = _slots(self.plan.before, columns)
+        self._after = _slots(self.plan.after, columns)
 
     def decode(self, payload: bytes, event: Event) -> None:
         """Says what the event is even where a value of its row does not fit."""
         try:
-            raw = self._plan.schema.read(payload)
+            raw = self.plan.schema.read(payload)
             event.source = source_of(_block(raw, "source"))
             event.transaction = _transaction(_block(raw, "transaction"))
             event.op = _op(raw)

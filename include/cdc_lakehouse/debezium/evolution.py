@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from cdc_lakehouse.avro.faults import RecordFault
+from cdc_lakehouse.debezium.conversions import Cast, ConvertColumn, Flag, Misfit
 from cdc_lakehouse.debezium.faults import ValueFault
 from cdc_lakehouse.debezium.values import Convert, rescaled
 
@@ -56,6 +57,25 @@ def fitting(value: pa.DataType, column: pa.DataType) -> Convert | None:
         raise RecordFault(ValueFault.INCOMPATIBLE_SCHEMA, detail)
 
     return misfit
+
+
+def fitting_column(value: pa.DataType, column: pa.DataType) -> ConvertColumn | None:
+    """`fitting` for a column of final values."""
+    if value == column:
+        return None
+    if any(_climbs(ladder, value, column) for ladder in (_INTS, _FLOATS)):
+        return Cast(column, _as_it_is)
+    if value == pa.bool_() and column == pa.int16():
+        return Cast(column, int)
+    if value == pa.int16() and column == pa.bool_():
+        return Flag()
+    if pa.types.is_decimal128(value) and pa.types.is_decimal128(column):
+        return Cast(column, rescaled(column.precision, column.scale))
+    return Misfit(column)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _climbs(ladder: tuple[pa.DataType, ...], value: pa.DataType, column: pa.DataType) -> bool:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.debezium.source import Source
 
-_FULL_SNAPSHOT = frozenset({"first", "first_in_data_collection", "true", "last_in_data_collection", "last"})
-_INCREMENTAL = "incremental"
+FULL_SNAPSHOT = frozenset({"first", "first_in_data_collection", "true", "last_in_data_collection", "last"})
+INCREMENTAL = "incremental"
 _BINLOG_NUMBER = re.compile(r"\.(\d{1,18})$", re.ASCII)
 _MAX = 2**63 - 1
 
@@ -45,9 +45,9 @@ def position_of(
         return None
     commit, row, order = place
     return Position(
-        phase=0 if source.snapshot in _FULL_SNAPSHOT else 1,
+        phase=0 if source.snapshot in FULL_SNAPSHOT else 1,
         commit=commit,
-        streamed=0 if source.snapshot in _FULL_SNAPSHOT or source.snapshot == _INCREMENTAL else 1,
+        streamed=0 if source.snapshot in FULL_SNAPSHOT or source.snapshot == INCREMENTAL else 1,
         row=row,
         order_in_tx=order if order is not None else total_order or 0,
         kind=0 if op == Operation.DELETE else 1,
@@ -64,7 +64,7 @@ def _place(source: Source, kafka_offset: int) -> tuple[int, int, int | None] | N
 
 
 def _postgresql(source: Source) -> tuple[int, int, None] | None:
-    sequence = _sequence(source.sequence)
+    sequence = sequence_pair(source.sequence)
     if sequence is None:
         return None
     commit, own = sequence
@@ -73,13 +73,18 @@ def _postgresql(source: Source) -> tuple[int, int, None] | None:
 
 
 def _mysql(source: Source) -> tuple[int, int, int] | None:
-    number = _BINLOG_NUMBER.search(source.file or "")
+    number = binlog_number(source.file or "")
     if number is None or source.pos is None:
         return None
-    return int(number.group(1)), source.pos, source.row or 0
+    return number, source.pos, source.row or 0
 
 
-def _sequence(text: str | None) -> tuple[int | None, int | None] | None:
+def binlog_number(file: str) -> int | None:
+    found = _BINLOG_NUMBER.search(file)
+    return None if found is None else int(found.group(1))
+
+
+def sequence_pair(text: str | None) -> tuple[int | None, int | None] | None:
     """`[null,"26002808"]` as integers; None for a text that is not such a pair."""
     if text is None:
         return None, None

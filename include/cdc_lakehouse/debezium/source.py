@@ -30,6 +30,9 @@ SOURCE_TYPE = pa.struct(
         ("gtid", pa.string()),
     ]
 )
+TRANSACTION_TYPE = pa.struct(
+    [("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

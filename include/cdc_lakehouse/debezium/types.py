@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from cdc_lakehouse.avro.writer import WriterSchema
-from cdc_lakehouse.debezium import values
+from cdc_lakehouse.debezium import conversions, values
+from cdc_lakehouse.debezium.conversions import ConvertColumn, Each, Items, Micros
+from cdc_lakehouse.debezium.decimals import DecimalColumn
 from cdc_lakehouse.debezium.values import Convert
 from cdc_lakehouse.errors import UnsupportedTypeError
 
@@ -29,6 +31,8 @@ class ValuePlan:
     type: pa.DataType
     convert: Convert | None = None
     """None: the raw value is the final one."""
+    column: ConvertColumn | None = None
+    """The same for a column of raw values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +59,36 @@ _PLAIN: Mapping[str, pa.DataType] = {
 }
 
 _SEMANTIC: Mapping[str, tuple[str, ValuePlan]] = {
-    "io.debezium.time.Date": ("int", ValuePlan(pa.date32(), values.days)),
-    "io.debezium.time.Time": ("int", ValuePlan(pa.int64(), values.time_millis_to_micros)),
+    "io.debezium.time.Date": ("int", ValuePlan(pa.date32(), values.days, conversions.days)),
+    "io.debezium.time.Time": (
+        "int",
+        ValuePlan(pa.int64(), values.time_millis_to_micros, conversions.time_millis),
+    ),
     "io.debezium.time.MicroTime": ("long", ValuePlan(pa.int64())),
-    "io.debezium.time.NanoTime": ("long", ValuePlan(pa.int64(), values.time_nanos_to_micros)),
-    "io.debezium.time.Timestamp": ("long", ValuePlan(_NTZ, values.millis_to_micros)),
-    "io.debezium.time.MicroTimestamp": ("long", ValuePlan(_NTZ, values.scaled_micros)),
-    "io.debezium.time.NanoTimestamp": ("long", ValuePlan(_NTZ, values.nanos_to_micros)),
-    "io.debezium.time.ZonedTimestamp": ("string", ValuePlan(_UTC, values.zoned_to_micros)),
+    "io.debezium.time.NanoTime": (
+        "long",
+        ValuePlan(pa.int64(), values.time_nanos_to_micros, conversions.time_nanos),
+    ),
+    "io.debezium.time.Timestamp": ("long", ValuePlan(_NTZ, values.millis_to_micros, Micros(numerator=1000))),
+    "io.debezium.time.MicroTimestamp": ("long", ValuePlan(_NTZ, values.scaled_micros, Micros())),
+    "io.debezium.time.NanoTimestamp": (
+        "long",
+        ValuePlan(_NTZ, values.nanos_to_micros, Micros(denominator=1000)),
+    ),
+    "io.debezium.time.ZonedTimestamp": ("string", ValuePlan(_UTC, values.zoned_to_micros, conversions.zoned)),
     "io.debezium.time.ZonedTime": ("string", ValuePlan(pa.string())),
     "io.debezium.time.MicroDuration": ("long", ValuePlan(pa.int64())),
     "io.debezium.time.Interval": ("string", ValuePlan(pa.string())),
     "io.debezium.time.Year": ("int", ValuePlan(pa.int32())),
-    "org.apache.kafka.connect.data.Date": ("int", ValuePlan(pa.date32(), values.days)),
-    "org.apache.kafka.connect.data.Time": ("int", ValuePlan(pa.int64(), values.time_millis_to_micros)),
-    "org.apache.kafka.connect.data.Timestamp": ("long", ValuePlan(_NTZ, values.millis_to_micros)),
+    "org.apache.kafka.connect.data.Date": ("int", ValuePlan(pa.date32(), values.days, conversions.days)),
+    "org.apache.kafka.connect.data.Time": (
+        "int",
+        ValuePlan(pa.int64(), values.time_millis_to_micros, conversions.time_millis),
+    ),
+    "org.apache.kafka.connect.data.Timestamp": (
+        "long",
+        ValuePlan(_NTZ, values.millis_to_micros, Micros(numerator=1000)),
+    ),
     "io.debezium.data.Json": ("string", ValuePlan(pa.string())),
     "io.debezium.data.Xml": ("string", ValuePlan(pa.string())),
     "io.debezium.data.Uuid": ("string", ValuePlan(pa.string())),
@@ -123,15 +142,20 @@ def _decimal(attributes: Mapping[str, Any], kind: str, place: Place) -> ValuePla
     except (TypeError, ValueError):
         raise place.unsupported("decimal without a scale or precision that is a number") from None
     if precision > _MAX_PRECISION or not 0 <= scale <= precision:
-        return ValuePlan(pa.string(), values.wide_decimal_of(scale))
-    return ValuePlan(pa.decimal128(precision, scale), values.decimal_of(precision, scale))
+        return _one_by_one(pa.string(), values.wide_decimal_of(scale))
+    type_ = pa.decimal128(precision, scale)
+    return ValuePlan(type_, values.decimal_of(precision, scale), DecimalColumn(precision, scale))
+
+
+def _one_by_one(type_: pa.DataType, convert: Convert) -> ValuePlan:
+    return ValuePlan(type_, convert, Each(type_, convert))
 
 
 def _structural(attributes: Mapping[str, Any], kind: str, schema: WriterSchema, place: Place) -> ValuePlan:
     if attributes.get("logical") not in (None, "uuid"):
         raise place.unsupported(f"{kind} with the logical type {attributes['logical']}")
     if kind == "int" and attributes.get("connect.type") in ("int8", "int16"):
-        return ValuePlan(pa.int16())
+        return ValuePlan(pa.int16(), values.small, conversions.small)
     if kind == "array":
         return _array(attributes, schema, place)
     if kind == "map":
@@ -145,7 +169,7 @@ def _semantic_record(
     attributes: Mapping[str, Any], name: str, schema: WriterSchema, place: Place
 ) -> ValuePlan:
     if name == _VARIABLE_SCALE:
-        return ValuePlan(pa.string(), values.variable_scale)
+        return _one_by_one(pa.string(), values.variable_scale)
     if not name.startswith(_GEOMETRY):
         raise place.unsupported(f"{name} (record)")
     members = {field["name"]: plan_value(field["type"], schema, place) for field in attributes["fields"]}
@@ -157,17 +181,20 @@ def _semantic_record(
 def _array(attributes: Mapping[str, Any], schema: WriterSchema, place: Place) -> ValuePlan:
     item = plan_value(attributes["items"], schema, place)
     convert = item.convert
-    if convert is None:
+    if convert is None or item.column is None:
         return ValuePlan(pa.list_(item.type))
 
     def each(raw: list[Any]) -> list[Any]:
         return [None if value is None else convert(value) for value in raw]
 
-    return ValuePlan(pa.list_(item.type), each)
+    return ValuePlan(pa.list_(item.type), each, Items(item.column))
 
 
 def _map(attributes: Mapping[str, Any], schema: WriterSchema, place: Place) -> ValuePlan:
     value = plan_value(attributes["values"], schema, place)
+    type_ = pa.map_(pa.string(), value.type)
+    if value.convert is values.small:
+        return _one_by_one(type_, values.small_entries)
     if value.convert is not None:
         raise place.unsupported(f"map of {value.type}")
-    return ValuePlan(pa.map_(pa.string(), value.type), lambda raw: list(raw.items()))
+    return ValuePlan(type_, lambda raw: list(raw.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,16 @@ def is_unavailable(column: pa.Array, *, placeholder: str = PLACEHOLDER) -> np.nd
         return nothing
     if pa.types.is_nested(column.type):
         return _nested(column, spellings)
-    found = pc.is_in(column, value_set=pa.array(spellings, column.type))
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    places = np.flatnonzero(_sized(column, [len(_encoded(spelling)) for spelling in spellings]))
+    if len(places):
+        likely = column.take(pa.array(places))
+        found = pc.is_in(likely, value_set=pa.array(spellings, column.type))
+        nothing[places] = found.to_numpy(zero_copy_only=False)
+    return nothing
+
+
+def _encoded(spelling: str | bytes) -> bytes:
+    return spelling.encode() if isinstance(spelling, str) else spelling
 
 
 def placeholder_bytes(placeholder: str) -> bytes:
@@ -37,6 +46,7 @@ def placeholder_bytes(placeholder: str) -> bytes:
     return placeholder.encode()
 
 
+@lru_cache(maxsize=256)
 def _spellings(type_: pa.DataType, data: bytes) -> list[Any]:
     text = data.decode(errors="replace")
     if pa.types.is_string(type_):
@@ -64,11 +74,15 @@ def _nested(column: pa.Array, spellings: list[Any]) -> np.ndarray:
     """Lists of the right length first: hardly any value is left to compare."""
     found = np.zeros(len(column), dtype=bool)
     lists = column.cast(_numbers_for_dates(column.type)) if pa.types.is_list(column.type) else column
-    lengths = np.array([-1 if item is None else len(item) for item in lists.to_pylist()])
-    candidates = np.isin(lengths, [len(spelling) for spelling in spellings])
-    for place in np.flatnonzero(candidates):
+    for place in np.flatnonzero(_sized(lists, [len(spelling) for spelling in spellings])):
         found[place] = lists[int(place)].as_py() in spellings
     return found
+
+
+def _sized(column: pa.Array, sizes: list[int]) -> np.ndarray:
+    """Values of one of these lengths, by the offsets alone; perhaps nulls among them."""
+    whole = np.frombuffer(column.buffers()[1] or bytes(4), np.int32)
+    return np.isin(np.diff(whole[column.offset : column.offset + len(column) + 1]), sizes)
 
 
 def _numbers_for_dates(type_: pa.DataType) -> pa.DataType:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Context, Decimal, Inexact, InvalidOperation
+from functools import lru_cache
 from typing import Any
 
 from cdc_lakehouse.avro.faults import RecordFault
@@ -17,8 +18,8 @@ from cdc_lakehouse.debezium.faults import ValueFault
 
 Convert = Callable[[Any], Any]
 
-_FIRST_DAY, _LAST_DAY = date.min.toordinal() - 719163, date.max.toordinal() - 719163
-_MINUS_INFINITY, _INFINITY = -9223372036832400000, 9223372036825200000
+FIRST_DAY, LAST_DAY = date.min.toordinal() - 719163, date.max.toordinal() - 719163
+MINUS_INFINITY, INFINITY = -9223372036832400000, 9223372036825200000
 """How the PostgreSQL driver writes infinity; everything beyond is another spelling of it (§7)."""
 _DAYS_IN_400_YEARS = 146_097
 _DAY_MICROS = 86_400_000_000
@@ -40,8 +41,19 @@ def bad_value(detail: str) -> RecordFault:
     return RecordFault(ValueFault.BAD_VALUE, detail)
 
 
+def small(value: int) -> int:
+    """A number that its source declared to have 16 bits."""
+    if not -(2**15) <= value < 2**15:
+        raise out_of_range("int of more than 16 bits")
+    return value
+
+
+def small_entries(raw: Any) -> list[tuple[str, int | None]]:
+    return [(key, None if value is None else small(value)) for key, value in dict(raw).items()]
+
+
 def days(value: int) -> int:
-    if not _FIRST_DAY <= value <= _LAST_DAY:
+    if not FIRST_DAY <= value <= LAST_DAY:
         raise out_of_range("date outside the years 1 to 9999, or infinity")
     return value
 
@@ -50,7 +62,7 @@ def scaled_micros(value: int, *, numerator: int = 1, denominator: int = 1) -> in
     """Micros of a timestamp in another unit; smaller parts than a microsecond are cut off."""
     micros = value * numerator // denominator
     longest = 2**63 - 1
-    if value in (longest, -longest - 1) or not _MINUS_INFINITY < micros < _INFINITY:
+    if value in (longest, -longest - 1) or not MINUS_INFINITY < micros < INFINITY:
         raise out_of_range("timestamp too far away, or infinity")
     return micros
 
@@ -117,6 +129,7 @@ def decimal_of(precision: int, scale: int) -> Convert:
     return convert
 
 
+@lru_cache(maxsize=4096)
 def wide_decimal_of(scale: int) -> Convert:
     """A decimal that no Spark type holds, as exact plain text."""
 
@@ -150,6 +163,7 @@ def _unscaled(value: bytes, *, longest: int) -> int:
     return int.from_bytes(value, "big", signed=True)
 
 
+@lru_cache(maxsize=4096)
 def rescaled(precision: int, scale: int) -> Convert:
     """A Decimal in another precision and scale, or a fault where digits would be lost."""
     context, unit = Context(prec=precision, traps=[Inexact, InvalidOperation]), Decimal(1).scaleb(-scale)

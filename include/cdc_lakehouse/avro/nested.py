@@ -1,0 +1,117 @@
+"""Columns made of other columns, without repetition: records and unions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from cdc_lakehouse.avro.cursors import Cursors
+from cdc_lakehouse.avro.leaves import Column
+from cdc_lakehouse.avro.spread import Spread, spread_out
+from cdc_lakehouse.avro.varints import read_longs
+
+
+class RecordColumn:
+    """A struct of the fields that are `wanted`; the others only move the cursors."""
+
+    def __init__(self, fields: Sequence[tuple[str, Column, bool]]) -> None:
+        self._fields = tuple((column, wanted) for _, column, wanted in fields)
+        self.type = pa.struct([(name, column.type) for name, column, wanted in fields if wanted])
+
+    def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
+        children = []
+        for column, wanted in self._fields:
+            if wanted:
+                children.append(column.read(cursors))
+            else:
+                column.skip(cursors)
+        struct = pa.Array.from_buffers(self.type, len(cursors), [None], 0, children=children)
+        return spread_out(struct, spread)
+
+    def skip(self, cursors: Cursors) -> None:
+        for column, _ in self._fields:
+            column.skip(cursors)
+
+
+class NullableColumn:
+    """A union of null and one type, in either order: its one byte of branch is the validity."""
+
+    def __init__(self, value: Column, *, null_place: int) -> None:
+        self._value = value
+        self._null_byte, self._value_byte = 2 * null_place, 2 - 2 * null_place
+        self.type = value.type
+
+    def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
+        present = self._present(cursors)
+        count = int(np.count_nonzero(present))
+        if count == len(present) or (count > 0 and _all_but_lost(present, count, cursors)):
+            return self._value.read(cursors, spread)
+        if count == 0:
+            return pa.nulls(len(cursors) if spread is None else len(spread), self.type)
+        own = Spread(present)
+        part = cursors.only(own.rows)
+        values = self._value.read(part, own)
+        cursors.rejoin(own.rows, part)
+        return spread_out(values, spread)
+
+    def skip(self, cursors: Cursors) -> None:
+        rows = np.flatnonzero(self._present(cursors))
+        if len(rows) == len(cursors):
+            self._value.skip(cursors)
+        elif len(rows):
+            part = cursors.only(rows)
+            self._value.skip(part)
+            cursors.rejoin(rows, part)
+
+    def _present(self, cursors: Cursors) -> np.ndarray:
+        branch = cursors.byte()
+        cursors.move(1)
+        present: np.ndarray = np.equal(branch, self._value_byte)
+        if len(branch) and (branch.max() > 2 or (branch == 1).any()):
+            cursors.fail(~present & (branch != self._null_byte))
+        return present
+
+
+def _all_but_lost(present: np.ndarray, count: int, cursors: Cursors) -> bool:
+    """A few corrupt rows shall not cost the others the way without nulls: theirs mean nothing anyhow."""
+    if count < len(present) - len(present) // 16:
+        return False
+    return bool((present | cursors.lost()).all())
+
+
+class UnionColumn:
+    """A union of several types: a struct of members, `member0` for the first branch that is not null,
+    of which at most one has a value; the struct itself is null where the branch is."""
+
+    def __init__(self, branches: Sequence[Column]) -> None:
+        self._branches = tuple(branches)
+        members = [column.type for column in branches if not pa.types.is_null(column.type)]
+        self.type = pa.struct([(f"member{place}", type_) for place, type_ in enumerate(members)])
+
+    def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
+        members, null = [], np.zeros(len(cursors), bool)
+        for column, present in self._by_branch(cursors):
+            if pa.types.is_null(column.type):
+                null |= present
+                continue
+            own = Spread(present)
+            part = cursors.only(own.rows)
+            members.append(column.read(part, own))
+            cursors.rejoin(own.rows, part)
+        validity = pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
+        struct = pa.Array.from_buffers(self.type, len(cursors), [validity], children=members)
+        return spread_out(struct, spread)
+
+    def skip(self, cursors: Cursors) -> None:
+        for column, present in self._by_branch(cursors):
+            rows = np.flatnonzero(present)
+            part = cursors.only(rows)
+            column.skip(part)
+            cursors.rejoin(rows, part)
+
+    def _by_branch(self, cursors: Cursors) -> list[tuple[Column, np.ndarray]]:
+        branch = read_longs(cursors)
+        cursors.fail((branch < 0) | (branch >= len(self._branches)))
+        return [(column, branch == place) for place, column in enumerate(self._branches)]

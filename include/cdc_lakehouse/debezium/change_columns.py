@@ -1,0 +1,166 @@
+"""Change events and keys of one writer schema as columns: the columnar twin of `events`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from cdc_lakehouse.avro.columnar import Projection, Reader
+from cdc_lakehouse.avro.memory import Memory
+from cdc_lakehouse.avro.wire import Wire
+from cdc_lakehouse.debezium.columns import Column
+from cdc_lakehouse.debezium.conversions import ConvertColumn
+from cdc_lakehouse.debezium.envelope import Field
+from cdc_lakehouse.debezium.events import KeyDecoder, ValueDecoder
+from cdc_lakehouse.debezium.evolution import fitting_column
+from cdc_lakehouse.debezium.source_columns import (
+    SOURCE_FIELDS,
+    TRANSACTION_FIELDS,
+    source_columns,
+    struct_under,
+    transaction_columns,
+)
+
+_SIDES = ("before", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Columns of some rows. `sound`: the bytes are Avro; `fits`: and the values fit the table."""
+
+    columns: pa.StructArray
+    sound: np.ndarray
+    fits: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """How a column of the table gets its values from those of a writer that may not send it."""
+
+    column: Column
+    sent: bool
+    steps: tuple[ConvertColumn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumns:
+    """Equal for all schemas whose keys can be decoded together."""
+
+    wire: Wire
+    slots: tuple[_Slot, ...]
+    raw: Reader = field(compare=False)
+
+    @classmethod
+    def of(cls, decoder: KeyDecoder, columns: tuple[Column, ...]) -> KeyColumns:
+        wire = decoder.plan.schema.wire
+        return cls(wire, _slots(decoder.plan.fields, columns), Reader.of(wire))
+
+    def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> Decoded:
+        raw, sound = self.raw.read(memory, start, end)
+        key, fits = _row(raw, self.slots)
+        return Decoded(_struct({"key": key}), sound, sound & fits)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueColumns:
+    """Equal for all schemas whose events can be decoded together."""
+
+    wire: Wire
+    before: tuple[_Slot, ...]
+    after: tuple[_Slot, ...]
+    raw: Reader = field(compare=False)
+
+    @classmethod
+    def of(cls, decoder: ValueDecoder, columns: tuple[Column, ...]) -> ValueColumns | None:
+        """None for an envelope of a shape that no connector sends: its records are read one by one."""
+        wire = decoder.plan.schema.wire
+        members = dict(zip(wire.names, wire.parts, strict=True))
+        rows = [_value(members[side]).kind for side in _SIDES if side in members]
+        blocks = [_value(members[name]) for name in ("source", "transaction") if name in members]
+        if not (_is_usual(blocks) and set(rows) == {"record"} and _value(members["op"]).kind == "string"):
+            return None
+        wanted = Projection(
+            (
+                ("op", None),
+                *((side, None) for side in _SIDES if side in members),
+                ("source", Projection(tuple((name, None) for name in SOURCE_FIELDS))),
+                ("transaction", Projection(tuple((name, None) for name in TRANSACTION_FIELDS))),
+            )
+        )
+        before, after = (_slots(fields, columns) for fields in (decoder.plan.before, decoder.plan.after))
+        return cls(wire, before, after, Reader.of(wire, wanted))
+
+    def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> Decoded:
+        raw, sound = self.raw.read(memory, start, end)
+        parts = dict(zip(raw.type.names, raw.flatten(), strict=True))
+        nothing = pa.nulls(len(raw))
+        before, before_fits = _row(parts.get("before", nothing), self.before)
+        after, after_fits = _row(parts["after"], self.after)
+        fits = sound & before_fits & after_fits
+        if parts["op"].null_count:
+            fits &= parts["op"].is_valid().to_numpy(zero_copy_only=False)
+        columns = {
+            "op": parts["op"],
+            "before": before,
+            "after": after,
+            "source": source_columns(parts["source"]),
+            "transaction": transaction_columns(parts.get("transaction", nothing)),
+        }
+        return Decoded(_struct(columns), sound, fits)
+
+
+def _value(wire: Wire) -> Wire:
+    return wire.parts[0] if wire.kind == "nullable" else wire
+
+
+def _is_usual(blocks: list[Wire]) -> bool:
+    """Fields of odd kinds have their own rules there (a boolean counts as a number, say)."""
+    fields = [_value(part).kind for block in blocks for part in block.parts]
+    kinds = {"string", "int", "long", "null"}
+    return all(block.kind == "record" for block in blocks) and set(fields) <= kinds
+
+
+def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slot, ...]:
+    sent = {each.name: each.value for each in fields}
+    slots = []
+    for column in columns:
+        plan = sent.get(column.name)
+        steps = (plan.column, fitting_column(plan.type, column.type)) if plan is not None else ()
+        slots.append(_Slot(column, plan is not None, tuple(step for step in steps if step is not None)))
+    return tuple(slots)
+
+
+def _row(raw: pa.Array, slots: tuple[_Slot, ...]) -> tuple[pa.StructArray, np.ndarray | bool]:
+    """Values of the table's columns, and a mask of the rows all of whose values fit."""
+    fits: np.ndarray | bool = True
+    type_ = pa.struct([(slot.column.name, slot.column.type) for slot in slots])
+    if raw.null_count == len(raw):
+        return pa.nulls(len(raw), type_), fits
+    children = []
+    for slot in slots:
+        child = None
+        if slot.sent and pa.types.is_struct(raw.type):
+            child = raw.field(slot.column.name)
+            for step in slot.steps:
+                child, refused = step(child)
+                if refused is not None:
+                    fits = ~refused & fits
+        children.append(pa.nulls(len(raw), slot.column.type) if child is None else child)
+    return struct_under(raw, type_, children), fits
+
+
+def _struct(columns: dict[str, pa.Array]) -> pa.StructArray:
+    type_ = pa.struct([(name, column.type) for name, column in columns.items()])
+    children = list(columns.values())
+    return pa.Array.from_buffers(type_, len(children[0]), [None], 0, children=children)
+
+
+Program = KeyColumns | ValueColumns
+
+
+def program_of(decoder: KeyDecoder | ValueDecoder, columns: tuple[Column, ...]) -> Program | None:
+    if isinstance(decoder, KeyDecoder):
+        return KeyColumns.of(decoder, columns)
+    return ValueColumns.of(decoder, columns)

@@ -1,0 +1,89 @@
+"""Records one by one: for what does not pay as columns, and for why a record is bad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdc_lakehouse.avro.faults import AvroFault, RecordFault
+from cdc_lakehouse.avro.frames import Frame, id_headers, parse_frame
+from cdc_lakehouse.debezium.columns import Column
+from cdc_lakehouse.debezium.events import Event, key_decoder, value_decoder
+from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID
+from cdc_lakehouse.debezium.plans import DecodePlans
+
+
+class Decoder(Protocol):
+    """Of one writer schema; see `debezium.events`."""
+
+    def decode(self, payload: bytes, event: Event) -> None: ...
+
+
+def events_of(batch: pa.RecordBatch, plans: DecodePlans) -> list[Event]:
+    """One per record, in their order. All schema ids of sound frames are in the plans."""
+    events = [Event() for _ in range(len(batch))]
+    admitted = _admitted(batch, events, limit=plans.max_record_bytes)
+    headers = batch.column("headers")
+    keys = _frames(admitted["key"], id_headers(headers, KEY_SCHEMA_ID), events, "key")
+    values = _frames(admitted["value"], id_headers(headers, VALUE_SCHEMA_ID), events, "value")
+    _decode_all(keys, events, _decoders(keys, plans, plans.columns.key, key_decoder))
+    _decode_all(values, events, _decoders(values, plans, plans.columns.row, value_decoder))
+    for event, key, value in zip(events, keys, values, strict=True):
+        event.schema_ids = key.schema_id if key else None, value.schema_id if value else None
+    return events
+
+
+def _admitted(batch: pa.RecordBatch, events: Sequence[Event], *, limit: int) -> dict[str, list[bytes | None]]:
+    """Bytes of the records within the cap; larger ones never become Python objects (`guarantees` §4)."""
+    columns = {name: batch.column(name).cast(pa.binary()) for name in ("key", "value")}
+    sizes = [pc.fill_null(pc.binary_length(column), 0).cast(pa.int64()) for column in columns.values()]
+    total = pc.add(*sizes)
+    too_large = pc.greater(total, limit)
+    for row in pc.indices_nonzero(too_large).to_pylist():
+        detail = f"{total[row].as_py()} bytes, the limit is {limit}"
+        events[row].fail(RecordFault(AvroFault.TOO_LARGE, detail))
+    nothing = pa.scalar(None, pa.binary())
+    return {name: pc.if_else(too_large, nothing, column).to_pylist() for name, column in columns.items()}
+
+
+def _frames(
+    data: Sequence[bytes | None], headers: pa.Array | None, events: Sequence[Event], place: str
+) -> list[Frame | None]:
+    frames: list[Frame | None] = []
+    ids = [None] * len(data) if headers is None else headers.to_pylist()
+    for each, header, event in zip(data, ids, events, strict=True):
+        frame = None
+        if each is not None:
+            try:
+                frame = parse_frame(each, header)
+            except RecordFault as fault:
+                event.fail(fault.at(place))
+        frames.append(frame)
+    return frames
+
+
+def _decoders(
+    frames: Sequence[Frame | None],
+    plans: DecodePlans,
+    columns: tuple[Column, ...],
+    find: Callable[[str, tuple[Column, ...], str], Decoder | RecordFault],
+) -> dict[int, Decoder | RecordFault]:
+    """Looked up once per batch and id; compiled once per process."""
+    ids = {frame.schema_id for frame in frames if frame is not None}
+    return {number: find(plans.schemas[number], columns, plans.table) for number in ids}
+
+
+def _decode_all(
+    frames: Sequence[Frame | None], events: Sequence[Event], decoders: Mapping[int, Decoder | RecordFault]
+) -> None:
+    for frame, event in zip(frames, events, strict=True):
+        if frame is None:
+            continue
+        decoder = decoders[frame.schema_id]
+        if isinstance(decoder, RecordFault):
+            event.fail(decoder)
+        else:
+            decoder.decode(frame.payload, event)

@@ -1,0 +1,215 @@
+"""Columnar twins give what the converters of single values give, and refuse what those refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cdc_lakehouse.avro.faults import RecordFault
+from cdc_lakehouse.debezium import conversions, values
+from cdc_lakehouse.debezium.conversions import Cast, Items, Micros
+from cdc_lakehouse.debezium.decimals import DecimalColumn
+from cdc_lakehouse.debezium.evolution import fitting, fitting_column
+from cdc_lakehouse.debezium.position import position_of
+from cdc_lakehouse.debezium.positions import position_columns
+from cdc_lakehouse.debezium.source import SOURCE_TYPE, Source
+
+INTS = st.integers(-(2**31), 2**31 - 1) | st.sampled_from(
+    [-719163, -719162, 2932896, 2932897, 2**15, -(2**15) - 1]
+)
+EDGES = [values.MINUS_INFINITY, values.INFINITY, 2**63 - 1, -(2**63)]
+NEAR_EDGES = [edge // part + step for edge in EDGES for part in (1, 1000) for step in (-1, 0, 1)]
+LONGS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(
+    [each for each in NEAR_EDGES if -(2**63) <= each < 2**63]
+)
+
+
+def singly(convert: Any, raw: list[Any]) -> tuple[list[Any], list[bool]]:
+    final, refused = [], []
+    for each in raw:
+        try:
+            final.append(None if each is None else convert(each))
+            refused.append(False)
+        except RecordFault:
+            final.append(None)
+            refused.append(True)
+    return final, refused
+
+
+def assert_twins(convert: Any, twin: Any, raw: list[Any], types: tuple[pa.DataType, pa.DataType]) -> None:
+    """Whole, and as a slice of a longer column."""
+    final, refused = singly(convert, raw)
+    for column in (pa.array(raw, types[0]), pa.array([None, *raw, None], types[0]).slice(1, len(raw))):
+        found, wrong = twin(column)
+        found.validate(full=True)
+        assert found.type == types[1]
+        assert (refused if wrong is None else wrong.tolist()) == refused
+        assert wrong is not None or not any(refused)
+        kept = [each for each, bad in zip(found.to_pylist(), refused, strict=True) if not bad]
+        expected = pa.array([each for each, bad in zip(final, refused, strict=True) if not bad], types[1])
+        assert kept == expected.to_pylist()
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | INTS, min_size=1))
+def test_numbers_of_32_bits(raw):
+    assert_twins(values.days, conversions.days, raw, (pa.int32(), pa.date32()))
+    assert_twins(values.small, conversions.small, raw, (pa.int32(), pa.int16()))
+    assert_twins(values.time_millis_to_micros, conversions.time_millis, raw, (pa.int32(), pa.int64()))
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | LONGS, min_size=1))
+@example([None, *[each for each in NEAR_EDGES if -(2**63) <= each < 2**63]])
+def test_numbers_of_64_bits(raw):
+    assert_twins(values.time_nanos_to_micros, conversions.time_nanos, raw, (pa.int64(), pa.int64()))
+    for convert, twin in (
+        (values.scaled_micros, Micros()),
+        (values.millis_to_micros, Micros(numerator=1000)),
+        (values.nanos_to_micros, Micros(denominator=1000)),
+    ):
+        assert_twins(
+            convert, lambda column, twin=twin: as_longs(*twin(column)), raw, (pa.int64(), pa.int64())
+        )
+
+
+def as_longs(column: pa.Array, refused: Any) -> tuple[pa.Array, Any]:
+    return column.view(pa.int64()), refused
+
+
+@st.composite
+def zoned(draw: st.DrawFn) -> str:
+    text = draw(st.datetimes()).isoformat()
+    cut = draw(st.integers(10, 26))
+    return text[:cut] + draw(st.sampled_from(["Z", "", "+02:00", "-00:30", "789Z", ".5Z"]))
+
+
+ODD_TEXTS = [
+    "infinity", "-infinity", "", "Z", "2024-02-30T00:00:00Z", "2024-02-29T24:00:00Z", "2024-02-29T23:59:60Z",
+    "2024-02-29 23:59:59Z", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00.1Z", "+10000-01-01T00:00:00Z",
+    "2024-02-29T23:59:59,5Z", "2024-02-29T23:59:5 Z", "２024-02-29T23:59:59Z", "-0043-03-15T00:00:00Z",
+    "2024-02-29T21:59:59+01Z", "2024-02-29T21:59Z", "2024-02-29T21:59:59.Z",
+]  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | zoned() | st.sampled_from(ODD_TEXTS) | st.text(max_size=27), min_size=1))
+@example([*ODD_TEXTS, None] * 3)
+def test_timestamps_with_zone(raw):
+    def twin(column: pa.Array) -> tuple[pa.Array, Any]:
+        return as_longs(*conversions.zoned(column))
+
+    assert_twins(values.zoned_to_micros, twin, raw, (pa.string(), pa.int64()))
+
+
+def big_endian(value: int, extra: int) -> bytes:
+    return value.to_bytes((value.bit_length() + 8) // 8 + extra, "big", signed=True)
+
+
+UNSCALED = st.builds(
+    big_endian,
+    st.integers(-(2**127), 2**127 - 1)
+    | st.builds(lambda digits, step: 10**digits + step, st.integers(0, 38), st.integers(-1, 1))
+    | st.builds(lambda digits, step: -(10**digits) + step, st.integers(0, 38), st.integers(-1, 1)),
+    st.just(0),
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.none() | UNSCALED | st.binary(max_size=16), min_size=1), st.integers(1, 38), st.integers(0, 4)
+)
+def test_decimals(raw, precision, scale):
+    scale = min(scale, precision)
+    type_ = pa.decimal128(precision, scale)
+    assert_twins(
+        values.decimal_of(precision, scale), DecimalColumn(precision, scale), raw, (pa.binary(), type_)
+    )
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | st.lists(st.none() | INTS, max_size=3), min_size=1))
+def test_items_of_arrays(raw):
+    def each(items: list[Any]) -> list[Any]:
+        return [None if item is None else values.small(item) for item in items]
+
+    assert_twins(each, Items(conversions.small), raw, (pa.list_(pa.int32()), pa.list_(pa.int16())))
+
+
+@given(st.lists(st.none() | st.decimals(-99999, 99999, places=2), min_size=1, max_size=40))
+@settings(deadline=None)
+def test_decimals_of_another_scale(raw):
+    was = pa.decimal128(7, 2)
+    for now in (pa.decimal128(9, 4), pa.decimal128(5, 2), pa.decimal128(6, 1), pa.decimal128(38, 2)):
+        assert_twins(fitting(was, now), fitting_column(was, now), raw, (was, now))
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | st.integers(-2, 2), min_size=1))
+def test_flags_and_numbers_that_do_not_fit(raw):
+    assert_twins(
+        fitting(pa.int16(), pa.bool_()), fitting_column(pa.int16(), pa.bool_()), raw, (pa.int16(), pa.bool_())
+    )
+    assert_twins(
+        fitting(pa.int16(), pa.string()),
+        fitting_column(pa.int16(), pa.string()),
+        raw,
+        (pa.int16(), pa.string()),
+    )
+    wider = fitting_column(pa.int16(), pa.int64())
+    assert isinstance(wider, Cast)
+    assert wider(pa.array(raw, pa.int16()))[0].to_pylist() == raw
+
+
+NUMBER = st.integers(0, 2**63) | st.integers(0, 30) | st.sampled_from([10**16 - 1, 10**16, 10**8, 10**8 - 1])
+QUOTED = NUMBER.map(lambda number: f'"{number}"') | st.sampled_from(
+    ["null", '""', '"0012"', '"１"', "5", '"-1"', '" 1"']
+)
+SEQUENCES = st.builds(lambda one, other: f"[{one},{other}]", QUOTED, QUOTED) | st.sampled_from(
+    ["", "[]", "[null]", '["1","2"] ', '["1", "2"]', '{"1":"2"}', '["1","2","3"]', "[null,null]", '["1""2"]]']
+)
+SOURCES = st.none() | st.builds(
+    Source,
+    connector=st.sampled_from([None, "postgresql", "postgresql", "mysql", "mariadb", "oracle"]),
+    snapshot=st.sampled_from([None, "false", "first", "true", "last", "incremental"]),
+    sequence=st.none() | SEQUENCES,
+    lsn=st.none() | st.integers(-5, 2**63 - 1),
+    file=st.sampled_from([None, "", "binlog", "binlog.000012", "b.1\n", "b.123456789012345678"]),
+    pos=st.none() | st.integers(0, 9),
+    row=st.none() | st.integers(0, 9),
+)
+PLACES = st.tuples(
+    SOURCES, st.sampled_from([None, "c", "d", "zz"]), st.none() | st.integers(-(2**63), 2**63 - 1)
+)
+NAMES = ("phase", "commit", "streamed", "row", "order_in_tx", "kind")
+
+
+@given(st.lists(PLACES, min_size=1))
+@settings(max_examples=200, deadline=None)
+def test_positions(places):
+    source = pa.array(
+        [
+            None if one is None else {field.name: getattr(one, field.name) for field in SOURCE_TYPE}
+            for one, _, _ in places
+        ],
+        SOURCE_TYPE,
+    )
+    ops, orders = (
+        pa.array([each[place] for each in places], type_)
+        for place, type_ in ((1, pa.string()), (2, pa.int64()))
+    )
+    offsets = pa.array(range(40, 40 + len(places)), pa.int64()).to_numpy()
+    struct = pa.StructArray.from_arrays(source.flatten(), fields=list(SOURCE_TYPE), mask=source.is_null())
+    numbers, known = position_columns(struct, ops, orders, offsets)
+    found = [
+        {name: int(column[row]) for name, column in zip(NAMES, numbers, strict=True)} if known[row] else None
+        for row in range(len(places))
+    ]
+    expected = [
+        position_of(one, op=op, total_order=order, kafka_offset=40 + row)
+        for row, (one, op, order) in enumerate(places)
+    ]
+    assert found == [each and {name: getattr(each, name) for name in NAMES} for each in expected]
