@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib
 import random
 import sys
 import time
@@ -31,6 +32,7 @@ CORPUS = Path(__file__).with_name("corpus")
 HEAD = value_bytes(EVENTS[0])[:5]
 SLOWEST = 20.0
 """Seconds for one batch, on any machine: beyond that something hangs."""
+MEMBERS = ["null", "string"]
 NESTED = {
     "type": "record",
     "name": "R",
