@@ -114,8 +114,7 @@ def mutate(seconds: float, seed: int) -> int:
 
 
 def guided(seconds: float) -> None:
-    import atheris
-
+    atheris = importlib.import_module("atheris")
     atheris.instrument_all()
     arguments = [sys.argv[0], f"-max_total_time={int(seconds)}", "-max_len=4096", str(CORPUS)]
     atheris.Setup(arguments, lambda data: tried(unpacked(data) or [data]))
