@@ -68,6 +68,8 @@ test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 bench: $(FETCHED) ## Measure; results under tests/bench/results
 	@$(RUN) -m artifacts fetch --group spark-bench
 	@PYTHONPATH=include:tests $(RUN) -m bench $(if $(ONLY),--only $(ONLY))
+fuzz: $(READY) ## Damaged records through both decoders, which must agree: make fuzz FUZZ_SECONDS=60
+	@PYTHONPATH=include:tests/unit $(RUN) tests/fuzz/fuzz_decode.py --seconds $(or $(FUZZ_SECONDS),60)
 lock: $(READY) ## Resolve requirements.txt again into requirements.lock
 	@$(VENV)/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-header -q -o requirements.lock requirements.txt --group pyproject.toml:dev
@@ -95,4 +97,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-spark test-stack bench lock setup java help
+	test-architecture test-dags test-spark test-stack bench fuzz lock setup java help
