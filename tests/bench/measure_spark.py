@@ -8,8 +8,13 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
-from bench.processes import cpu_seconds, megabytes, worker_pids  # type: ignore[import-not-found]
-from bench.results import Lap, Result, summary, with_ratios  # type: ignore[import-not-found]
+from bench.processes import (  # type: ignore[import-not-found]
+    cpu_seconds,
+    megabytes,
+    tree_of,
+    worker_pids,
+)
+from bench.results import Lap, Result, summary  # type: ignore[import-not-found]
 from bench.spark_session import Engine  # type: ignore[import-not-found]
 from bench.spark_variants import VARIANTS  # type: ignore[import-not-found]
 from bench.verify_spark import verify  # type: ignore[import-not-found]
@@ -28,42 +33,45 @@ class Racer:
 
     def run(self, jvm: int) -> None:
         """One repetition. The peak is read while the workers wait for the next task."""
-        began, cpu = time.perf_counter(), cpu_seconds(jvm)
-        discard(self.result)
-        self.laps.append(Lap(self.records, time.perf_counter() - began, cpu_seconds(jvm) - cpu))
+        self.laps.append(timed(jvm, self.result, self.records))
         peaks = [megabytes(pid, "VmHWM") for pid in worker_pids(jvm, self.tag)]
         self.worker_peak = max([self.worker_peak, *peaks])
         self.jvm_peak = megabytes(jvm, "VmHWM")
 
 
-def discard(rows: DataFrame) -> None:
+def timed(jvm: int, rows: DataFrame, records: int) -> Lap:
     """Compute every value of every row and throw it away."""
+    before, began = tree_of(jvm), time.perf_counter()
     rows.write.format("noop").mode("overwrite").save()
+    wall = time.perf_counter() - began
+    return Lap(records, wall, cpu_seconds(before, tree_of(jvm)))
 
 
-def measure(engine: Engine, workload: Workload, *, repetitions: int, only: Sequence[str] = ()) -> list[Result]:
+def measure(
+    engine: Engine, workload: Workload, *, repetitions: int, only: Sequence[str] = ()
+) -> list[Result]:
     """One result per variant; the first repetition of each warms up and is dropped."""
-    names = [name for name in workload.copies if _possible(engine, name) and name in (only or workload.copies)]
+    names = [
+        name for name in workload.copies if _possible(engine, name) and name in (only or workload.copies)
+    ]
     racers = [_racer(engine, workload, name) for name in names]
     for _ in range(repetitions + 1):
         for racer in racers:
             racer.run(engine.jvm)
     size = _bytes_per_record(engine.rows(workload.stream, workload.block))
     engine.forget()
-    return with_ratios(
-        [
-            summary(
-                racer.laps[1:],
-                part=workload.part,
-                workload=workload.name,
-                variant=racer.variant,
-                bytes_per_record=size,
-                rss=round(racer.worker_peak),
-                jvm=round(racer.jvm_peak),
-            )
-            for racer in racers
-        ]
-    )
+    return [
+        summary(
+            racer.laps[1:],
+            part=workload.part,
+            workload=workload.name,
+            variant=racer.variant,
+            bytes_per_record=size,
+            rss=round(racer.worker_peak),
+            jvm=round(racer.jvm_peak),
+        )
+        for racer in racers
+    ]
 
 
 def skipped(engine: Engine, workload: Workload) -> list[str]:

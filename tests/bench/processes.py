@@ -17,14 +17,14 @@ class Process:
     pid: int
     parent: int
     cpu_ticks: int
-    """Own, and of the children that ended and were waited for."""
+    """Its own: those of children that ended are added to their parent's at any later time."""
 
 
 def parse_stat(text: str) -> Process:
     """The command may hold blanks and parentheses: fields are counted from the last one."""
     head, _, tail = text.rpartition(")")
     fields = tail.split()
-    return Process(int(head.partition("(")[0]), int(fields[1]), sum(map(int, fields[11:15])))
+    return Process(int(head.partition("(")[0]), int(fields[1]), sum(map(int, fields[11:13])))
 
 
 def parse_megabytes(status: str, what: str) -> float:
@@ -46,9 +46,7 @@ def descendants(root: int, processes: Iterable[Process]) -> dict[int, Process]:
     everyone = {each.pid: each for each in processes}
     found = {root: everyone[root]} if root in everyone else {}
     while True:
-        more = {
-            pid: each for pid, each in everyone.items() if each.parent in found and pid not in found
-        }
+        more = {pid: each for pid, each in everyone.items() if each.parent in found and pid not in found}
         if not more:
             return found
         found |= more
@@ -65,8 +63,12 @@ def tree_of(root: int) -> dict[int, Process]:
     return descendants(root, [parse_stat(text.decode(errors="replace")) for text in texts if text])
 
 
-def cpu_seconds(root: int) -> float:
-    return sum(each.cpu_ticks for each in tree_of(root).values()) / os.sysconf("SC_CLK_TCK")
+def cpu_seconds(before: Mapping[int, Process], after: Mapping[int, Process]) -> float:
+    """Between two looks at a tree. What ended in between is not seen: workers end when they are idle."""
+    ticks = sum(
+        each.cpu_ticks - (before[pid].cpu_ticks if pid in before else 0) for pid, each in after.items()
+    )
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def megabytes(pid: int, what: str) -> float:

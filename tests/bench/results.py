@@ -38,11 +38,25 @@ class Result:
     cpu_ratio_to_baseline: float | None = None
     ratio_to_clean: float | None = None
     """How many times slower than `ours_clean` of the same workload."""
-    rss_mb_at_million: tuple[int, ...] = ()
+    rss_mb_by_micro_batch: tuple[int, ...] = ()
+    """Of the largest worker, where a drain of several micro-batches is watched."""
+
+    @property
+    def growth(self) -> float | None:
+        """Memory in the last micro-batch against the second: the first one warms up."""
+        sizes = self.rss_mb_by_micro_batch
+        return round(sizes[-1] / sizes[1], 3) if len(sizes) > 2 and sizes[1] else None
 
 
 def summary(
-    laps: Sequence[Lap], *, part: str, workload: str, variant: str, bytes_per_record: float, rss: int, jvm: int = 0
+    laps: Sequence[Lap],
+    *,
+    part: str,
+    workload: str,
+    variant: str,
+    bytes_per_record: float,
+    rss: int,
+    jvm: int = 0,
 ) -> Result:
     """Of the laps that count: the warm-up is not among them."""
     rates = [lap.records / lap.wall for lap in laps]
@@ -65,7 +79,9 @@ def summary(
 
 def with_ratios(results: Sequence[Result]) -> list[Result]:
     """Each beside the others of its workload: how many times the usual way, how much slower than clean."""
-    return [_compared(each, [other for other in results if other.workload == each.workload]) for each in results]
+    return [
+        _compared(each, [other for other in results if other.workload == each.workload]) for each in results
+    ]
 
 
 def _compared(result: Result, others: Sequence[Result]) -> Result:

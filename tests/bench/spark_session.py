@@ -1,4 +1,4 @@
-"""One Spark for all variants, with the product's settings, and a source of rows that costs next to nothing."""
+"""One Spark for all variants, with the product's settings, and rows that cost next to nothing to read."""
 
 from __future__ import annotations
 

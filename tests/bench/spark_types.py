@@ -35,8 +35,7 @@ def spark_type(node: Any, named: dict[str, DataType] | None = None) -> DataType:
     """Of the types that the measured records have; `KeyError` for others."""
     known: dict[str, DataType] = {} if named is None else named
     if isinstance(node, list):
-        (value,) = (branch for branch in node if branch != "null")
-        return spark_type(value, known)
+        (node,) = (branch for branch in node if branch != "null")
     if isinstance(node, str):
         return known[node] if node in known else _PRIMITIVES[node]
     if node.get("logicalType") == "decimal":

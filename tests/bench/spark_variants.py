@@ -138,7 +138,9 @@ VARIANTS = {
             _from_avro,
             one_id_only=True,
         ),
-        Variant("identity", "mapInArrow that gives every batch back: the floor of Python", "bytes", _identity),
+        Variant(
+            "identity", "mapInArrow that gives every batch back: the floor of Python", "bytes", _identity
+        ),
         Variant("scan", "the source alone, no Python", "bytes", _scan),
     )
 }

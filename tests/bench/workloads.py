@@ -41,7 +41,9 @@ _NO_BAD = {
 
 def _with_clean(name: str, stream: Stream, *, block: int, skipped: dict[str, str]) -> Workload:
     copies = {"ours": 10, "ours_clean": 10}
-    return Workload(name, stream, block, copies if "baseline" in skipped else {"baseline": 1, **copies}, skipped)
+    return Workload(
+        name, stream, block, copies if "baseline" in skipped else {"baseline": 1, **copies}, skipped
+    )
 
 
 UDF = (
@@ -78,7 +80,7 @@ DECODE = (
         CORRUPT,
         10_000,
         {"ours": 20, "ours_clean": 20},
-        {name: "stops at the first corrupt record" for name in ("confluent", "fastavro")},
+        dict.fromkeys(("confluent", "fastavro"), "stops at the first corrupt record"),
     ),
     Workload("decode_ids_2", Stream(ORDERS, versions=2), 10_000, _BESIDE_CLEAN),
     Workload("decode_ids_50", ORDERS_50, 10_000, _BESIDE_CLEAN),
@@ -88,3 +90,17 @@ DECODE = (
     Workload("decode_strings", Stream(STRINGS), 4_000, {**_DECODERS, "ours": 10}),
     Workload("decode_arrays", Stream(ARRAYS), 10_000, {**_DECODERS, "ours": 10}),
 )
+MEMORY = "udf_memory"
+
+
+def chosen(only: str | None) -> list[str]:
+    """Workloads by a part (`udf`, `decode`, `memory`), by their own name, or all."""
+    parts = {
+        "udf": [each.name for each in UDF],
+        "decode": [each.name for each in DECODE],
+        "memory": [MEMORY],
+    }
+    everything = [name for names in parts.values() for name in names]
+    if only is None:
+        return everything
+    return parts.get(only) or [name for name in everything if name == only]
