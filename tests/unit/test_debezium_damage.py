@@ -23,6 +23,8 @@ from debezium_damage import (  # type: ignore[import-not-found]
 )
 from debezium_records import HEADERS, kafka_batch, raw_schema  # type: ignore[import-not-found]
 
+from cdc_lakehouse.avro.constants import LEAST_ROWS
+
 FASTAVRO_IS_LAX = {
     "boolean that is neither 0 nor 1",
     "int of more than 32 bits",
@@ -49,6 +51,17 @@ def test_every_truncation_is_bad_and_its_neighbours_are_not(value):
     faults = found[0].column("decode_error").is_valid().to_pylist()
     assert faults == [True, False] * len(whole)
     assert first_difference(found) is None
+
+
+@pytest.mark.parametrize("value", EVENTS)
+def test_damage_among_many_alike_is_told_apart(value):
+    """Runs of fields that are the same in all rows are read once (`avro.constants`); bad rows stand out."""
+    whole = value_bytes(value)
+    damaged = [*list(truncations(whole))[5::3], *list(bit_flips(whole))[::7]]
+    for start in range(0, len(damaged), 40):
+        some = damaged[start : start + 40]
+        records = [(key_bytes(), each) for each in [whole] * (LEAST_ROWS - 20) + some + [whole] * 2]
+        assert first_difference(decoded_both_ways(records)) is None
 
 
 @pytest.mark.parametrize("value", EVENTS)

@@ -79,7 +79,7 @@ def column_of(wire: Wire, projection: Projection | None = None) -> Column:
     match wire.kind:
         case "record":
             fields = zip(wire.names, wire.parts, strict=True)
-            column = RecordColumn([_field(name, part, projection) for name, part in fields])
+            column = RecordColumn([_field(name, part, projection) for name, part in fields], wire.parts)
         case "nullable":
             column = NullableColumn(column_of(wire.parts[0], projection), null_place=wire.size)
         case "union":

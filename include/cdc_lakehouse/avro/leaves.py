@@ -25,6 +25,8 @@ class Column(Protocol):
     def skip(self, cursors: Cursors) -> None:
         """Moves on. Fails the same rows as reading."""
 
+    def __hash__(self) -> int: ...
+
 
 class NullColumn:
     type = pa.null()
