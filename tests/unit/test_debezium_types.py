@@ -97,9 +97,6 @@ def test_a_value_becomes_its_final_one(node, type_, raw, final):
     [
         (semantic("string", "com.acme.Money"), "com.acme.Money (string)"),
         (semantic("long", "io.debezium.time.Date"), "io.debezium.time.Date (long)"),
-        (["int", "string"], "union of 2 types"),
-        ({"type": "record", "name": "Z", "fields": []}, "record"),
-        ({"type": "long", "logicalType": "timestamp-micros"}, "long with the logical type timestamp-micros"),
     ],
 )
 def test_a_type_that_nobody_defined_is_refused_by_name(node, what):
