@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.session import LazySession
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.bronze import ingest as bronze_ingest
 from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
 from cdc_lakehouse.config.models import Pipeline, Table
@@ -27,7 +28,7 @@ from cdc_lakehouse.lake.ledger import Kind, Ledger
 from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.registry.client import SchemaRegistry
-from cdc_lakehouse.registry.versions import SchemaRef, Version
+from cdc_lakehouse.registry.versions import Version
 from cdc_lakehouse.silver.table_merge import merge_table
 
 PIPELINE = "cases"

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.avro.schema_refs import in_order
 from cdc_lakehouse.avro.unknown import unknown_ids_by_place
 from cdc_lakehouse.bronze.decode_udf import decoded
 from cdc_lakehouse.bronze.drain import drain
@@ -96,7 +97,10 @@ class TableIngest:
                 unknown = unknown_ids_by_place(str(exc))
                 if not unknown.keys | unknown.values:
                     raise
-                logger.info("new schemas met", extra={"ids": sorted(unknown.keys | unknown.values)})
+                logger.info(
+                    "new schemas met",
+                    extra={"ids": [str(ref) for ref in in_order(unknown.keys | unknown.values)]},
+                )
                 self._schemas = resolve_unknown(self._writers, self._schemas, unknown, batch=added)
         self._ledger = ledger
         self._commits.append(commit)
@@ -113,8 +117,7 @@ class TableIngest:
         return DecodePlans(
             table=self._table.name,
             columns=schemas.columns,
-            # Records name schemas by number in this release.
-            schemas={ref: text for ref, text in schemas.texts.items() if isinstance(ref, int)},
+            schemas=schemas.texts,
             keep_raw=self._table.raw is Raw.ALWAYS,
         )
 

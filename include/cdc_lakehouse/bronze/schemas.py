@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
 from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently
 from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
 from cdc_lakehouse.lake.ledger import Ranges, topic_of
-from cdc_lakehouse.registry.versions import SchemaRef, oldest_first
 from cdc_lakehouse.registry.writer_schemas import WriterSchemas
 
 logger = logging.getLogger(__name__)
@@ -71,14 +71,14 @@ def resolve_unknown(
     asked = ids.keys | ids.values
     if asked <= known.texts.keys():
         raise RuntimeError(
-            f"workers do not find the schemas {oldest_first(dict.fromkeys(asked))}, which they were sent"
+            f"workers do not find the schemas {[str(ref) for ref in in_order(asked)]}, which they were sent"
         )
     found = schemas.of_records(map(topic_of, batch), keys=ids.keys, values=ids.values)
     missing = asked - found.keys()
     if missing:
-        told = ", ".join(map(str, oldest_first(dict.fromkeys(missing))))
+        told = ", ".join(map(str, in_order(missing)))
         raise UnknownSchemaError(table=known.table, schemas=f"schema {told}", records=_told(batch))
-    for number in oldest_first(dict.fromkeys(ids.values)):
+    for number in in_order(ids.values):
         known = known.with_value(found[number])
     return replace(known, texts={**known.texts, **found})
 

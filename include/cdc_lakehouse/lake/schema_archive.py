@@ -15,8 +15,9 @@ from hashlib import sha256
 from typing import Any, TypeGuard
 from uuid import UUID
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.lake import files
-from cdc_lakehouse.registry.versions import SchemaRef, TopicVersions, VersionsByRef
+from cdc_lakehouse.registry.versions import TopicVersions, VersionsByRef
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,11 @@ from uuid import UUID
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.errors import NotSupportedYetError, RegistryUnavailableError
 from cdc_lakehouse.registry.naming import registry_name
 from cdc_lakehouse.registry.references import with_references
-from cdc_lakehouse.registry.versions import SchemaRef, Version
+from cdc_lakehouse.registry.versions import Version
 
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 _PAGE = 1000

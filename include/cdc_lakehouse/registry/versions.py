@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 from uuid import UUID
 
-SchemaRef = int | UUID
-"""How a record names its writer schema: by number, or by GUID (wire format 1)."""
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 
 VersionsByRef = Mapping[SchemaRef, int | None]
 """Version of the subject by schema; None for one that was met in a record and belongs to no subject."""

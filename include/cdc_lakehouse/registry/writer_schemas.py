@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.errors import RegistryUnavailableError, SchemaConflictError
 from cdc_lakehouse.registry.sameness import same_schema
-from cdc_lakehouse.registry.versions import SchemaRef, TopicVersions, Version, oldest_first
+from cdc_lakehouse.registry.versions import TopicVersions, Version, oldest_first
 
 logger = logging.getLogger(__name__)
 
