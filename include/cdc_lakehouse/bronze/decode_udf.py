@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
-from pyspark import Broadcast
+from pyspark import Accumulator, Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -17,10 +18,18 @@ from cdc_lakehouse.lake.bronze_schema import ATTEMPT, INGESTED_AT, decoded_schem
 _KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "headers")
 
 
-def decoded(records: DataFrame, plans: DecodePlans, *, attempt: str) -> DataFrame:
-    """Bronze rows of `records`, exactly one each."""
+def decoded(
+    records: DataFrame, plans: DecodePlans, *, attempt: str, decode_seconds: Accumulator[float]
+) -> DataFrame:
+    """Bronze rows of `records`, exactly one each.
+
+    `decode_seconds` grows by the time that tasks which succeed spend in `decode`. Spark adds a task once
+    however often it was tried or doubled; a batch that is run again counts again.
+    """
     shared = records.sparkSession.sparkContext.broadcast(plans)
-    rows = records.select(*_KAFKA_COLUMNS).mapInArrow(_decoder(shared), decoded_schema(plans.columns))
+    rows = records.select(*_KAFKA_COLUMNS).mapInArrow(
+        _decoder(shared, decode_seconds), decoded_schema(plans.columns)
+    )
     return rows.select(
         "*",
         F.current_timestamp().alias(INGESTED_AT.name),
@@ -29,14 +38,16 @@ def decoded(records: DataFrame, plans: DecodePlans, *, attempt: str) -> DataFram
 
 
 def _decoder(
-    shared: Broadcast[DecodePlans],
+    shared: Broadcast[DecodePlans], decode_seconds: Accumulator[float]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     driver = installed()
 
     def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         refuse_other_versions(driver, worker=installed())
         for batch in batches:
-            rows = decode(batch, shared.value)
+            plans, started = shared.value, time.perf_counter()
+            rows = decode(batch, plans)
+            decode_seconds.add(time.perf_counter() - started)
             if rows.num_rows != batch.num_rows:
                 raise ValueError(f"{batch.num_rows} records became {rows.num_rows} rows")
             yield rows

@@ -6,10 +6,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
 from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently
 from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
-from cdc_lakehouse.registry.client import SchemaRegistry
+from cdc_lakehouse.lake.ledger import Ranges, topic_of
+from cdc_lakehouse.registry.writer_schemas import WriterSchemas
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +22,7 @@ class KnownSchemas:
 
     table: str
     columns: TableColumns
-    texts: Mapping[int, str]
+    texts: Mapping[SchemaRef, str]
     key_text: str
     """The key schema that new value schemas are paired with: a key does not change in a table's life."""
 
@@ -31,7 +33,7 @@ class KnownSchemas:
 
 
 def resolve_subjects(
-    registry: SchemaRegistry, topics: tuple[str, ...], *, table: str, existing: TableColumns | None
+    schemas: WriterSchemas, topics: tuple[str, ...], *, table: str, existing: TableColumns | None
 ) -> KnownSchemas:
     """All versions of the topics' subjects, the oldest first: the exception in a worker stays rare.
 
@@ -39,31 +41,54 @@ def resolve_subjects(
     Raises when no version can be planned, with the reason of the newest.
     """
     known: KnownSchemas | None = None
-    reason: LakehouseError = UnknownSchemaError(table=table, ids=f"of the subjects of {', '.join(topics)}")
+    subjects = ", ".join(f"{topic}-key, {topic}-value" for topic in topics)
+    reason: LakehouseError = UnknownSchemaError(
+        table=table, schemas=f"subjects {subjects}", records=", ".join(topics)
+    )
     for topic in topics:
-        keys, values = registry.versions(f"{topic}-key"), registry.versions(f"{topic}-value")
-        for number, text in values if keys else ():
+        of_topic = schemas.of_topic(topic)
+        for ref, text in of_topic.values.items() if of_topic.keys else ():
+            newest_key = list(of_topic.keys.values())[-1]
             try:
-                grown = _grown(known, keys[-1][1], text, table=table, existing=existing)
+                grown = _grown(known, newest_key, text, table=table, existing=existing)
             except LakehouseError as exc:
                 reason = exc
-                logger.warning("schema left out", extra={"schema_id": number, "reason": str(exc)})
+                logger.warning("schema left out", extra={"schema_id": str(ref), "reason": str(exc)})
             else:
-                known = replace(grown, texts={**grown.texts, **dict(keys), number: text})
+                known = replace(grown, texts={**grown.texts, **of_topic.keys, ref: text})
     if known is None:
         raise reason
     return known
 
 
-def resolve_unknown(registry: SchemaRegistry, known: KnownSchemas, ids: UnknownIds) -> KnownSchemas:
-    """Schemas that a worker met and the driver did not know. Raises for what stays unknown."""
-    found = registry.schemas(ids.keys | ids.values)
-    missing = (ids.keys | ids.values) - found.keys()
+def resolve_unknown(
+    schemas: WriterSchemas, known: KnownSchemas, ids: UnknownIds, *, batch: Ranges
+) -> KnownSchemas:
+    """Schemas that a worker met and the driver did not know. Raises for what stays unknown.
+
+    Each pass over a batch must bring a schema that the pass before had not, so passes come to an end.
+    """
+    asked = ids.keys | ids.values
+    if asked <= known.texts.keys():
+        raise RuntimeError(
+            f"workers do not find the schemas {[str(ref) for ref in in_order(asked)]}, which they were sent"
+        )
+    found = schemas.of_records(map(topic_of, batch), keys=ids.keys, values=ids.values)
+    missing = asked - found.keys()
     if missing:
-        raise UnknownSchemaError(table=known.table, ids=", ".join(map(str, sorted(missing))))
-    for number in sorted(ids.values):
+        told = ", ".join(map(str, in_order(missing)))
+        raise UnknownSchemaError(table=known.table, schemas=f"schema {told}", records=_told(batch))
+    for number in in_order(ids.values):
         known = known.with_value(found[number])
     return replace(known, texts={**known.texts, **found})
+
+
+def _told(ranges: Ranges) -> str:
+    return ", ".join(
+        f"{topic_of(source)}/{partition} [{start}, {end})"
+        for source, partitions in ranges.items()
+        for partition, (start, end) in partitions.items()
+    )
 
 
 def _grown(

@@ -12,12 +12,13 @@ from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.debezium.columns import columns_of
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.preflight.findings import Finding
+from cdc_lakehouse.registry.versions import Version
 
 
 class Subjects(Protocol):
     """What `registry.client.SchemaRegistry` offers."""
 
-    def versions(self, subject: str) -> list[tuple[int, str]]: ...
+    def latest(self, subject: str) -> Version | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,8 @@ def null_becomes_default(value_schema: str) -> tuple[str, ...]:
 
 
 def _newest(registry: Subjects, subject: str) -> str | None:
-    versions = registry.versions(subject)
-    return versions[-1][1] if versions else None
+    version = registry.latest(subject)
+    return None if version is None else version.text
 
 
 def _row_fields(schema: Any) -> list[dict[str, Any]]:
