@@ -9,9 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cdc_lakehouse.avro.faults import RecordFault
+from cdc_lakehouse.avro.typed import conversions as avro_conversions
+from cdc_lakehouse.avro.typed import values as avro_values
+from cdc_lakehouse.avro.typed.conversions import Cast, Micros
+from cdc_lakehouse.avro.typed.decimals import DecimalColumn
+from cdc_lakehouse.avro.typed.nested import Entries, Items, entries_of, items_of
 from cdc_lakehouse.debezium import conversions, values
-from cdc_lakehouse.debezium.conversions import Cast, Items, Micros
-from cdc_lakehouse.debezium.decimals import DecimalColumn
 from cdc_lakehouse.debezium.evolution import fitting, fitting_column
 from cdc_lakehouse.debezium.position import position_of
 from cdc_lakehouse.debezium.positions import position_columns
@@ -20,7 +23,7 @@ from cdc_lakehouse.debezium.source import SOURCE_TYPE, Source
 INTS = st.integers(-(2**31), 2**31 - 1) | st.sampled_from(
     [-719163, -719162, 2932896, 2932897, 2**15, -(2**15) - 1]
 )
-EDGES = [values.MINUS_INFINITY, values.INFINITY, 2**63 - 1, -(2**63)]
+EDGES = [avro_values.MINUS_INFINITY, avro_values.INFINITY, 2**63 - 1, -(2**63)]
 NEAR_EDGES = [edge // part + step for edge in EDGES for part in (1, 1000) for step in (-1, 0, 1)]
 LONGS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(
     [each for each in NEAR_EDGES if -(2**63) <= each < 2**63]
@@ -56,9 +59,11 @@ def assert_twins(convert: Any, twin: Any, raw: list[Any], types: tuple[pa.DataTy
 @settings(deadline=None)
 @given(st.lists(st.none() | INTS, min_size=1))
 def test_numbers_of_32_bits(raw):
-    assert_twins(values.days, conversions.days, raw, (pa.int32(), pa.date32()))
+    assert_twins(avro_values.days, avro_conversions.days, raw, (pa.int32(), pa.date32()))
     assert_twins(values.small, conversions.small, raw, (pa.int32(), pa.int16()))
-    assert_twins(values.time_millis_to_micros, conversions.time_millis, raw, (pa.int32(), pa.int64()))
+    assert_twins(
+        avro_values.time_millis_to_micros, avro_conversions.time_millis, raw, (pa.int32(), pa.int64())
+    )
 
 
 @settings(deadline=None)
@@ -67,9 +72,9 @@ def test_numbers_of_32_bits(raw):
 def test_numbers_of_64_bits(raw):
     assert_twins(values.time_nanos_to_micros, conversions.time_nanos, raw, (pa.int64(), pa.int64()))
     for convert, twin in (
-        (values.scaled_micros, Micros()),
-        (values.millis_to_micros, Micros(numerator=1000)),
-        (values.nanos_to_micros, Micros(denominator=1000)),
+        (avro_values.scaled_micros, Micros()),
+        (avro_values.millis_to_micros, Micros(numerator=1000)),
+        (avro_values.nanos_to_micros, Micros(denominator=1000)),
     ):
         assert_twins(
             convert, lambda column, twin=twin: as_longs(*twin(column)), raw, (pa.int64(), pa.int64())
@@ -126,17 +131,24 @@ def test_decimals(raw, precision, scale):
     scale = min(scale, precision)
     type_ = pa.decimal128(precision, scale)
     assert_twins(
-        values.decimal_of(precision, scale), DecimalColumn(precision, scale), raw, (pa.binary(), type_)
+        avro_values.decimal_of(precision, scale), DecimalColumn(precision, scale), raw, (pa.binary(), type_)
     )
 
 
 @settings(deadline=None)
 @given(st.lists(st.none() | st.lists(st.none() | INTS, max_size=3), min_size=1))
 def test_items_of_arrays(raw):
-    def each(items: list[Any]) -> list[Any]:
-        return [None if item is None else values.small(item) for item in items]
+    types = (pa.list_(pa.int32()), pa.list_(pa.int16()))
+    assert_twins(items_of(values.small), Items(conversions.small), raw, types)
 
-    assert_twins(each, Items(conversions.small), raw, (pa.list_(pa.int32()), pa.list_(pa.int16())))
+
+@settings(deadline=None)
+@given(
+    st.lists(st.none() | st.lists(st.tuples(st.sampled_from("ab"), st.none() | INTS), max_size=3), min_size=1)
+)
+def test_entries_of_maps(raw):
+    types = (pa.map_(pa.string(), pa.int32()), pa.map_(pa.string(), pa.int16()))
+    assert_twins(entries_of(values.small), Entries(conversions.small), raw, types)
 
 
 @given(st.lists(st.none() | st.decimals(-99999, 99999, places=2), min_size=1, max_size=40))

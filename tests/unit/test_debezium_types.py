@@ -11,9 +11,11 @@ import pytest
 from debezium_records import decimal, semantic  # type: ignore[import-not-found]
 
 from cdc_lakehouse.avro.faults import RecordFault
+from cdc_lakehouse.avro.typed import values as avro_values
+from cdc_lakehouse.avro.typed.plans import ValuePlan
 from cdc_lakehouse.avro.writer import writer_schema
 from cdc_lakehouse.debezium import values
-from cdc_lakehouse.debezium.types import Place, ValuePlan, plan_value
+from cdc_lakehouse.debezium.types import Place, plan_value
 from cdc_lakehouse.errors import UnsupportedTypeError
 
 CONNECT = "org.apache.kafka.connect.data."
@@ -126,15 +128,15 @@ def test_a_zoned_timestamp_of_any_year_is_microseconds(text, micros):
         (values.zoned_to_micros, "-infinity", "value_out_of_range"),
         (values.zoned_to_micros, "2023-02-29T00:00:00Z", "bad_value"),
         (values.zoned_to_micros, "yesterday", "bad_value"),
-        (values.scaled_micros, 9223372036854775807, "value_out_of_range"),
-        (values.scaled_micros, 9223372036825200000, "value_out_of_range"),
-        (values.scaled_micros, -9223372036832400000, "value_out_of_range"),
-        (values.millis_to_micros, 9223372036825200000, "value_out_of_range"),
-        (values.nanos_to_micros, -(2**63), "value_out_of_range"),
-        (values.days, 2146033979, "value_out_of_range"),
-        (values.decimal_of(3, 1), b"\x03\xe8", "value_out_of_range"),
-        (values.decimal_of(3, 1), b"\x7f" * 400_000, "value_out_of_range"),
-        (values.decimal_of(3, 1), b"", "bad_value"),
+        (avro_values.scaled_micros, 9223372036854775807, "value_out_of_range"),
+        (avro_values.scaled_micros, 9223372036825200000, "value_out_of_range"),
+        (avro_values.scaled_micros, -9223372036832400000, "value_out_of_range"),
+        (avro_values.millis_to_micros, 9223372036825200000, "value_out_of_range"),
+        (avro_values.nanos_to_micros, -(2**63), "value_out_of_range"),
+        (avro_values.days, 2146033979, "value_out_of_range"),
+        (avro_values.decimal_of(3, 1), b"\x03\xe8", "value_out_of_range"),
+        (avro_values.decimal_of(3, 1), b"\x7f" * 400_000, "value_out_of_range"),
+        (avro_values.decimal_of(3, 1), b"", "bad_value"),
         (values.variable_scale, {"scale": 2**31 - 1, "value": b"\x01"}, "value_out_of_range"),
     ],
 )

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdc_lakehouse.avro.typed.columns import present
 from cdc_lakehouse.debezium.change_columns import Decoded
 from cdc_lakehouse.debezium.columns import Column, TableColumns
-from cdc_lakehouse.debezium.conversions import present
 from cdc_lakehouse.debezium.events import Event, Values
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.debezium.position import Position, position_of

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from cdc_lakehouse.avro.columnar import Projection, Reader
 from cdc_lakehouse.avro.memory import Memory
+from cdc_lakehouse.avro.typed.columns import ConvertColumn
 from cdc_lakehouse.avro.wire import Wire
 from cdc_lakehouse.debezium.columns import Column
-from cdc_lakehouse.debezium.conversions import ConvertColumn
 from cdc_lakehouse.debezium.envelope import Field
 from cdc_lakehouse.debezium.events import KeyDecoder, ValueDecoder
 from cdc_lakehouse.debezium.evolution import fitting_column

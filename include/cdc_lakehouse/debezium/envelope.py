@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdc_lakehouse.avro.admission import SchemaRefusedError
+from cdc_lakehouse.avro.typed.plans import ValuePlan
 from cdc_lakehouse.avro.writer import WriterSchema, writer_schema
-from cdc_lakehouse.debezium.types import Place, ValuePlan, plan_value
+from cdc_lakehouse.debezium.types import Place, plan_value
 from cdc_lakehouse.errors import NotSupportedYetError
 
 

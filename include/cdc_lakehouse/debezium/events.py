@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from cdc_lakehouse.avro.faults import RecordFault
+from cdc_lakehouse.avro.faults import RecordFault, ValueFault
+from cdc_lakehouse.avro.typed.values import Convert
 from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.envelope import Envelope, Field, Record, plan_envelope, plan_key
 from cdc_lakehouse.debezium.evolution import fitting
-from cdc_lakehouse.debezium.faults import ValueFault
+from cdc_lakehouse.debezium.faults import EventFault
 from cdc_lakehouse.debezium.source import Source, source_of
-from cdc_lakehouse.debezium.values import Convert
 from cdc_lakehouse.errors import ConfigError
 
 Values = Sequence[Any]
@@ -130,7 +130,7 @@ def _planned(plan: Any, text: str, table: str) -> Any:
     try:
         return plan(text, table=table)
     except ConfigError as exc:
-        raise RecordFault(ValueFault.NOT_AN_ENVELOPE, str(exc)) from None
+        raise RecordFault(EventFault.NOT_AN_ENVELOPE, str(exc)) from None
 
 
 def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slot, ...]:

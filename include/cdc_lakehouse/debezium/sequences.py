@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from cdc_lakehouse.avro.memory import Memory
-from cdc_lakehouse.debezium.conversions import numbers_of_offsets
+from cdc_lakehouse.avro.typed.columns import numbers_of_offsets
 
 _LEAST, _MOST = len('["1","2"]'), len('["",""]') + 2 * 16
 _NULL = len('[null,"')

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdc_lakehouse.debezium.conversions import numbers_of, present, with_numbers
+from cdc_lakehouse.avro.typed.columns import numbers_of, present, with_numbers
 from cdc_lakehouse.debezium.source import SOURCE_TYPE, TRANSACTION_TYPE
 
 _SENT_AS = {"tx_id": "txId"}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cdc_lakehouse.debezium.faults import ValueFault
+from cdc_lakehouse.avro.faults import ValueFault
 from cdc_lakehouse.debezium.headers import NEW_KEY, OLD_KEY
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
 from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cdc_lakehouse.debezium.conversions import Refused, numbers_of_offsets, present
+from cdc_lakehouse.avro.typed.columns import Refused, numbers_of_offsets, present
 
 _WORD, _LONGEST = 8, 16
 _MASK = 2**64 - 1
