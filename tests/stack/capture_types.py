@@ -1,9 +1,7 @@
-"""Make the fixtures of `tests/unit/captured`: records of the real chain beside what PostgreSQL says of each row.
-
-    PYTHONPATH=include python tests/stack/capture_types.py tests/unit/captured/postgres.json.xz
+"""Make the fixtures of `tests/unit/captured`: records of the real chain, and what PostgreSQL says of them.
 
 A stack of its own runs `capture_types.sql` once while several connectors, one per `PROFILES`, read the same
-tables. Sections whose extensions the server lacks are left out; `--programs` names the folder of another
+tables. Sections whose extensions the server lacks are left out. `--programs` names the folder of another
 PostgreSQL (`initdb`, `postgres`), of which only the sections that need extensions are taken.
 """
 
@@ -15,7 +13,7 @@ import lzma
 import re
 import tempfile
 import time
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +50,8 @@ PROFILES: dict[str, dict[str, str]] = {
 
 _WITNESS = """
 CREATE SCHEMA types;
-CREATE TABLE public.said (place bigserial PRIMARY KEY, tx bigint, relation text, op text, old jsonb, new jsonb);
+CREATE TABLE public.said (
+  place bigserial PRIMARY KEY, tx bigint, relation text, op text, old jsonb, new jsonb);
 CREATE FUNCTION public.texts_of(relation regclass, held anyelement) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE columns text;
 BEGIN
@@ -69,6 +68,13 @@ BEGIN
     CASE WHEN TG_OP <> 'DELETE' THEN public.texts_of(TG_RELID, NEW) END);
   RETURN NULL;
 END $$;
+"""
+_TYPES = """
+SELECT relname, jsonb_object_agg(attname, coalesce(format_type(nullif(typbasetype, 0), typtypmod),
+                                                   format_type(atttypid, atttypmod)))
+  FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN pg_type t ON t.oid = atttypid
+ WHERE relnamespace = 'types'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+ GROUP BY relname
 """
 _TRIGGER = (
     "CREATE TRIGGER witness AFTER INSERT OR UPDATE OR DELETE ON {} FOR EACH ROW EXECUTE FUNCTION witness()"
@@ -114,11 +120,13 @@ def capture(stack: RunningStack, *, only_extensions: bool) -> dict[str, Any]:
         said = connection.execute(
             "SELECT tx, relation, op, old, new FROM public.said ORDER BY place"
         ).fetchall()
+        types = dict(connection.execute(_TYPES).fetchall())
         (version,) = connection.execute("SHOW server_version").fetchone() or ("",)
     records = _records(stack)
     return {
         "postgres": version,
         "profiles": PROFILES,
+        "types": types,
         "schemas": _schemas(stack, records),
         "said": [dict(zip(("tx", "relation", "op", "old", "new"), row, strict=True)) for row in said],
         "records": records,
@@ -224,9 +232,7 @@ def _text(data: bytes | None) -> str | None:
 
 
 def _schemas(stack: RunningStack, records: list[dict[str, Any]]) -> dict[str, str]:
-    import base64
-
-    frames = [base64.b64decode(each[side]) for each in records for side in ("key", "value") if each[side]]
+    frames = [b64decode(each[side]) for each in records for side in ("key", "value") if each[side]]
     ids = sorted({int.from_bytes(frame[1:5], "big") for frame in frames})
     with stack.registry.client() as client:
         return {

@@ -27,6 +27,8 @@ class CommitResult:
     version: int
     appended: int
     errors_by_code: dict[str, int]
+    out_of_range: int
+    """Rows in which a value became NULL because its column cannot hold it."""
     seen_through: datetime | None
 
 
@@ -55,7 +57,11 @@ def _read_back(session: SparkSession, ledger: Ledger, *, uri: str, version: int)
     counted = (
         rows.where(in_ranges(ledger.added))
         .groupBy(F.col("decode_error.code").alias("code"))
-        .agg(F.count(F.lit(1)).alias("rows"), F.max(F.unix_micros("source.ts")).alias("newest"))
+        .agg(
+            F.count(F.lit(1)).alias("rows"),
+            F.count_if(F.col("out_of_range").isNotNull()).alias("out of range"),
+            F.max(F.unix_micros("source.ts")).alias("newest"),
+        )
         .collect()
     )
     newest = max((row["newest"] for row in counted if row["newest"] is not None), default=None)
@@ -63,6 +69,7 @@ def _read_back(session: SparkSession, ledger: Ledger, *, uri: str, version: int)
         ledger=ledger,
         version=version,
         appended=sum(row["rows"] for row in counted),
+        out_of_range=sum(row["out of range"] for row in counted),
         errors_by_code={row["code"]: row["rows"] for row in counted if row["code"] is not None},
         seen_through=None if newest is None else datetime.fromtimestamp(newest / 1e6, UTC),
     )

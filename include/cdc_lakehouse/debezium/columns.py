@@ -42,6 +42,15 @@ def columns_of(key_schema: str, value_schema: str, *, table: str) -> TableColumn
     return TableColumns(key=key, row=row)
 
 
+def unknown_types(value_schema: str, *, table: str) -> dict[str, tuple[str, ...]]:
+    """Column -> semantic names in it that this release does not know (`cdc-semantics` §7).
+
+    Raises what `columns_of` raises.
+    """
+    row = plan_envelope(value_schema, table=table).after
+    return {field.name: field.unknown for field in row if field.unknown}
+
+
 def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:
     """New columns at the end, types widened, missing columns kept; a `LakehouseError` if that cannot be."""
     if set(existing.key) != set(new.key):
