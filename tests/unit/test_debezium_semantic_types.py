@@ -11,8 +11,9 @@ from avro_columns import columns_read  # type: ignore[import-not-found]
 from debezium_records import decimal, field, payload, semantic  # type: ignore[import-not-found]
 
 from cdc_lakehouse.avro.faults import RecordFault
+from cdc_lakehouse.avro.typed.plans import ValuePlan
 from cdc_lakehouse.avro.writer import writer_schema
-from cdc_lakehouse.debezium.types import Place, ValuePlan, plan_value
+from cdc_lakehouse.debezium.types import Place, plan_value
 
 TIME, DATA = "io.debezium.time.", "io.debezium.data."
 SMALL = {"type": "int", "connect.type": "int16"}
