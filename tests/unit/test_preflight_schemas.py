@@ -100,3 +100,12 @@ def test_the_newest_schemas_of_a_topic_are_read_by_subject():
 
     assert read_schemas(registry, "t") == TopicSchemas(key=KEY, value="new")
     assert read_schemas(registry, "u") == TopicSchemas(key=None, value=None)
+
+
+def test_a_type_that_nobody_knows_is_stored_and_warned_of_by_column():
+    money = {"type": "string", "connect.name": "com.acme.Money"}
+    schemas = TopicSchemas(KEY, envelope({"name": "price", "type": money}))
+    findings = list(topic_schema_findings("orders", "t", schemas))
+
+    assert [found.level for found in findings] == ["ok", "warning"]
+    assert findings[1].sentence == "price has a type that this release does not know: com.acme.Money (string)"
