@@ -39,7 +39,7 @@ class Topic:
     profile: str
     relation: str
     records: tuple[dict[str, Any], ...]
-    schemas: dict[int, str]
+    schemas: dict[Any, str]
     said: tuple[Said, ...]
     types: dict[str, str]
     """PostgreSQL's type of each column that the table had in the end."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
@@ -23,6 +25,12 @@ from debezium_damage import (  # type: ignore[import-not-found]
     value_bytes,
 )
 from debezium_records import HEADERS, kafka_batch, raw_schema  # type: ignore[import-not-found]
+
+from cdc_lakehouse.avro import frames
+from cdc_lakehouse.avro.frames import frame_column
+from cdc_lakehouse.debezium.plans import DecodePlans
+
+GUID = UUID("89791762-2336-4186-9674-299b90a802e2")
 
 
 def test_sound_records_are_the_same_both_ways():
@@ -106,7 +114,8 @@ def test_ids_in_headers_leave_the_bytes_to_the_payload():
         (value[5:], [("other", b"x"), ("__value_schema_id", b"zz"), ("__value_schema_id", number)], True),
         (value, [("other", b"x")], True),
         (value, [], True),
-        (value[5:], [("__value_schema_id", b"\x01" + b"g" * 16)], False),
+        (value[5:], [("__value_schema_id", b"\x01" + GUID.bytes)], True),
+        (value[5:], [("__value_schema_id", b"\x01" + GUID.bytes[:15])], False),
         (value[5:], [("__value_schema_id", None)], False),
         (value, [("__value_schema_id", number)], False),
     ]
@@ -114,7 +123,44 @@ def test_ids_in_headers_leave_the_bytes_to_the_payload():
     place = batch.schema.get_field_index("headers")
     listed = [[{"key": key, "value": held} for key, held in headers] for _, headers, _ in cases]
     batch = batch.set_column(place, "headers", pa.array(listed, HEADERS))
-    found = batch_decoded_both_ways(batch)
+    found = batch_decoded_both_ways(batch, told_by_guid())
     assert found[0].column("decode_error").is_null().to_pylist() == [sound for _, _, sound in cases]
-    assert found[0].column("value_schema_id").to_pylist()[:3] == [9, 9, 9]
+    assert found[0].column("value_schema_id").to_pylist()[:4] == [9, 9, 9, None]
     assert first_difference(found) is None
+
+
+def told_by_guid() -> DecodePlans:
+    """The schema of events by its number and by its GUID."""
+    known: DecodePlans = told()
+    return replace(known, schemas={**known.schemas, GUID: known.schemas[9]})
+
+
+def test_guids_in_frames_name_schemas_as_numbers_do():
+    whole = [value_bytes(each) for each in EVENTS] * 50
+    by_guid = [b"\x01" + GUID.bytes + each[5:] for each in whole]
+    cut = [by_guid[0][:size] for size in range(len(by_guid[0]))]
+    records = [each for pair in zip(whole, by_guid, strict=True) for each in pair] + cut
+    found = decoded_both_ways([(key_bytes(), each) for each in records], told_by_guid())
+    assert first_difference(found) is None
+    rows = found[0].to_pylist()[: 2 * len(whole)]
+    assert {each["value_schema_id"] for each in rows[::2]} == {9}
+    for numbered, named in zip(rows[::2], rows[1::2], strict=True):
+        assert named == {**numbered, "value_schema_id": None, "offset": named["offset"]}
+    assert found[0].column("decode_error").is_null().to_pylist()[2 * len(whole) :] == [False] * len(cut)
+
+
+def test_many_guids_cost_one_look_each(monkeypatch):
+    """A batch of frames of format 1 must not fall to a loop over its records."""
+    made: list[bytes] = []
+
+    def counted(*, bytes: bytes) -> UUID:  # noqa: A002
+        made.append(bytes)
+        return UUID(bytes=bytes)
+
+    monkeypatch.setattr(frames, "UUID", counted)
+    guids = [bytes([number] * 16) for number in range(3)]
+    column = frame_column(pa.array([b"\x01" + guids[row % 3] + b"x" for row in range(3_000)], pa.binary()))
+    assert sorted(made) == guids
+    assert [column.ref(code) for code in column.schema.tolist()[:4]] == [
+        UUID(bytes=guids[row % 3]) for row in range(4)
+    ]

@@ -17,6 +17,7 @@ Nothing raises for a bad row, and nothing it says is believed: lengths are cut a
 row that is wrong in itself is moved behind its end, where it stays (`cursors`). A row is good exactly
 when its cursor stands at its end after the last field. The strict reader of single records (`reader`)
 judges the same, for every input; it is asked *why* a row is bad, and it reads what does not pay here.
+Types that contain themselves have no column; theirs reads row by row and gives text (`recursive`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ from cdc_lakehouse.avro.leaves import (
     NullColumn,
 )
 from cdc_lakehouse.avro.memory import Memory
-from cdc_lakehouse.avro.nested import NullableColumn, RecordColumn, UnionColumn
+from cdc_lakehouse.avro.nested import NullableColumn, RecordColumn, SoleColumn, UnionColumn
+from cdc_lakehouse.avro.recursive import RecursiveColumn
 from cdc_lakehouse.avro.repeated import ArrayColumn, MapColumn
 from cdc_lakehouse.avro.spans import BytesColumn, FixedColumn, StringColumn
 from cdc_lakehouse.avro.wire import Wire
@@ -82,6 +84,10 @@ def column_of(wire: Wire, projection: Projection | None = None) -> Column:
             column = RecordColumn([_field(name, part, projection) for name, part in fields])
         case "nullable":
             column = NullableColumn(column_of(wire.parts[0], projection), null_place=wire.size)
+        case "sole":
+            column = SoleColumn(column_of(wire.parts[0], projection))
+        case "recursive":
+            column = RecursiveColumn(wire)
         case "union":
             column = UnionColumn([column_of(part) for part in wire.parts])
         case "array":
@@ -138,4 +144,4 @@ class Reader:
 
 
 def _repeats(wire: Wire) -> bool:
-    return wire.kind in ("array", "map") or any(map(_repeats, wire.parts))
+    return wire.kind in ("array", "map", "recursive") or any(map(_repeats, wire.parts))

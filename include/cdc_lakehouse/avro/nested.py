@@ -81,6 +81,22 @@ def _all_but_lost(present: np.ndarray, count: int, cursors: Cursors) -> bool:
     return bool((present | cursors.lost()).all())
 
 
+class SoleColumn:
+    """A union of one type: nothing but a branch before the value."""
+
+    def __init__(self, value: Column) -> None:
+        self._value = value
+        self.type = value.type
+
+    def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
+        cursors.fail(read_longs(cursors) != 0)
+        return self._value.read(cursors, spread)
+
+    def skip(self, cursors: Cursors) -> None:
+        cursors.fail(read_longs(cursors) != 0)
+        self._value.skip(cursors)
+
+
 class UnionColumn:
     """A union of several types: a struct of members, `member0` for the first branch that is not null,
     of which at most one has a value; the struct itself is null where the branch is."""

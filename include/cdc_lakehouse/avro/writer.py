@@ -10,18 +10,28 @@ from typing import Any
 
 from cdc_lakehouse.avro.admission import admit
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
-from cdc_lakehouse.avro.reader import Reader, compile_reader
+from cdc_lakehouse.avro.primitives import Reader
+from cdc_lakehouse.avro.reader import compile_reader
+from cdc_lakehouse.avro.schema_types import SchemaTypes
 from cdc_lakehouse.avro.wire import Wire, wire_plan
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WriterSchema:
-    """`root` and `named` keep `connect.*` attributes and `logical` for whoever gives values a meaning."""
-
-    root: Any
-    named: Mapping[str, Any]
+    types: SchemaTypes
     reader: Reader
     wire: Wire
+
+    @property
+    def root(self) -> Any:
+        return self.types.root
+
+    @property
+    def named(self) -> Mapping[str, Any]:
+        return self.types.named
+
+    def resolve(self, node: Any) -> Any:
+        return self.types.resolve(node)
 
     def read(self, payload: bytes) -> Any:
         """Raw values of one record; all bytes must be used. Raises `RecordFault`."""
@@ -33,22 +43,10 @@ class WriterSchema:
             raise RecordFault(AvroFault.TRAILING_BYTES, f"{len(payload) - end} bytes after the last field")
         return value
 
-    def resolve(self, node: Any) -> Any:
-        """The type that a name stands for; any other type as it is."""
-        while True:
-            if isinstance(node, str) and node in self.named:
-                node = self.named[node]
-            elif isinstance(node, dict) and isinstance(node["type"], (dict, list)):
-                node = node["type"]
-            elif isinstance(node, dict) and node["type"] in self.named:
-                node = self.named[node["type"]]
-            else:
-                return node
-
 
 @lru_cache(maxsize=4096)
 def writer_schema(text: str) -> WriterSchema:
     """Compiled once per process and text. Raises `SchemaRefusedError`."""
-    root = admit(text)
-    named = dict(root["__named_schemas"]) if isinstance(root, dict) and "__named_schemas" in root else {}
-    return WriterSchema(root, named, compile_reader(root, named), wire_plan(root, named))
+    types = admit(text)
+    wire = wire_plan(types)
+    return WriterSchema(types, compile_reader(wire), wire)

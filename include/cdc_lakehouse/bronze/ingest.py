@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.avro.schema_refs import in_order
 from cdc_lakehouse.avro.unknown import unknown_ids_by_place
 from cdc_lakehouse.bronze.decode_udf import decoded
 from cdc_lakehouse.bronze.drain import drain
@@ -86,7 +87,10 @@ class TableIngest:
                 unknown = unknown_ids_by_place(str(exc))
                 if not unknown.keys | unknown.values:
                     raise
-                logger.info("new schemas met", extra={"ids": sorted(unknown.keys | unknown.values)})
+                logger.info(
+                    "new schemas met",
+                    extra={"ids": [str(ref) for ref in in_order(unknown.keys | unknown.values)]},
+                )
                 self._schemas = resolve_unknown(self._registry, self._schemas, unknown)
         self._ledger = ledger
         self._commits.append(commit)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
 from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently, unknown_types
 from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
@@ -20,7 +21,7 @@ class KnownSchemas:
 
     table: str
     columns: TableColumns
-    texts: Mapping[int, str]
+    texts: Mapping[SchemaRef, str]
     key_text: str
     """The key schema that new value schemas are paired with: a key does not change in a table's life."""
 
@@ -60,9 +61,9 @@ def resolve_unknown(registry: SchemaRegistry, known: KnownSchemas, ids: UnknownI
     found = registry.schemas(ids.keys | ids.values)
     missing = (ids.keys | ids.values) - found.keys()
     if missing:
-        raise UnknownSchemaError(table=known.table, ids=", ".join(map(str, sorted(missing))))
-    for number in sorted(ids.values):
-        known = known.with_value(found[number])
+        raise UnknownSchemaError(table=known.table, ids=", ".join(map(str, in_order(missing))))
+    for ref in in_order(ids.values):
+        known = known.with_value(found[ref])
     return replace(known, texts={**known.texts, **found})
 
 

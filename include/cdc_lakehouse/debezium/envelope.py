@@ -72,7 +72,10 @@ def _compiled(text: str, *, table: str) -> WriterSchema:
 def _row(node: Any, schema: WriterSchema, *, table: str) -> tuple[Field, ...]:
     node = schema.resolve(node) if node is not None else None
     branches = node if isinstance(node, list) else [node]
-    records = [record for record in map(schema.resolve, branches) if _is_record(record)]
+    values = [branch for branch in map(schema.resolve, branches) if branch != "null"]
+    records = [value for value in values if _is_record(value) and not schema.types.is_recursive(value)]
+    if len(values) > 1:
+        return ()
     return _fields(records[0], schema, table=table) if len(records) == 1 else ()
 
 

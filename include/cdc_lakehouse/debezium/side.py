@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from cdc_lakehouse.avro.faults import RecordFault
 from cdc_lakehouse.avro.frames import FrameColumn, frame_column
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.change_columns import Decoded, Program, program_of
 from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.events import KeyDecoder, ValueDecoder
@@ -34,19 +35,22 @@ class Side:
         self.frames: FrameColumn = frame_column(column, headers)
         self.framed = self.frames.sound & admitted
         self.misframed = self.frames.there & admitted & ~self.framed
-        self._ids, self._places = _distinct(self.frames.schema_id[self.framed])
+        self._ids, self._places = _distinct(self.frames.schema[self.framed])
+        self._refs = [self.frames.ref(number) for number in self._ids.tolist()]
 
     @property
-    def ids(self) -> set[int]:
-        return set(self._ids.tolist())
+    def refs(self) -> set[SchemaRef]:
+        return set(self._refs)
 
     def schema_ids(self) -> pa.Array:
-        ids = self.frames.schema_id.astype(np.int32)
-        return pa.array(ids, mask=~self.framed) if not self.framed.all() else pa.array(ids)
+        """Null where a GUID names the schema: it has no number here."""
+        ids = self.frames.schema.astype(np.int32)
+        numbered = self.framed if not self.frames.guids else self.framed & (ids >= 0)
+        return pa.array(ids, mask=~numbered) if not numbered.all() else pa.array(ids)
 
     def groups(self, programs: Programs) -> list[Group]:
         rows = np.flatnonzero(self.framed)
-        found = [programs.of(number) for number in self._ids.tolist()]
+        found = [programs.of(ref) for ref in self._refs]
         if len(found) == 1:
             return [Group(found[0], rows)]
         distinct = list(dict.fromkeys(found))
@@ -79,21 +83,21 @@ class Side:
 
 
 class Programs:
-    """By schema id, of one side of one table: compiled once per process and plans."""
+    """By schema, of one side of one table: compiled once per process and plans."""
 
     def __init__(self, plans: DecodePlans, columns: tuple[Column, ...], find: Find) -> None:
         self._plans, self._columns, self._find = plans, columns, find
-        self._by_id: dict[int, Program | None] = {}
+        self._by_ref: dict[SchemaRef, Program | None] = {}
         self._same: dict[Program, Program] = {}
 
-    def of(self, number: int) -> Program | None:
+    def of(self, ref: SchemaRef) -> Program | None:
         """None where records are read one by one, or where every one of them is bad."""
-        if number not in self._by_id:
-            decoder = self._find(self._plans.schemas[number], self._columns, self._plans.table)
+        if ref not in self._by_ref:
+            decoder = self._find(self._plans.schemas[ref], self._columns, self._plans.table)
             program = None if isinstance(decoder, RecordFault) else program_of(decoder, self._columns)
             # One object for equal ones, so that comparing them later costs nothing.
-            self._by_id[number] = None if program is None else self._same.setdefault(program, program)
-        return self._by_id[number]
+            self._by_ref[ref] = None if program is None else self._same.setdefault(program, program)
+        return self._by_ref[ref]
 
 
 def _distinct(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,10 +7,12 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 from urllib.parse import quote
+from uuid import UUID
 
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.errors import NotSupportedYetError, RegistryUnavailableError
 from cdc_lakehouse.registry.references import with_references
 
@@ -51,7 +53,7 @@ class SchemaRegistry:
             ),
             reraise=True,
         )
-        self._texts: dict[int, str] = {}
+        self._texts: dict[SchemaRef, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -62,19 +64,19 @@ class SchemaRegistry:
     def close(self) -> None:
         self._client.close()
 
-    def schema(self, schema_id: int) -> str | None:
-        """JSON text of a writer schema with its references written in; None for an id nobody knows."""
-        if schema_id not in self._texts:
-            document = self._get(f"/schemas/ids/{schema_id}")
+    def schema(self, ref: SchemaRef) -> str | None:
+        """JSON text of a writer schema with its references written in; None for one nobody knows."""
+        if ref not in self._texts:
+            document = self._get(f"/schemas/{'guids' if isinstance(ref, UUID) else 'ids'}/{ref}")
             if document is None:
                 return None
-            self._texts[schema_id] = self._text(document)
-        return self._texts[schema_id]
+            self._texts[ref] = self._text(document)
+        return self._texts[ref]
 
-    def schemas(self, ids: Iterable[int]) -> dict[int, str]:
-        """Those of the ids that the registry knows."""
-        found = {schema_id: self.schema(schema_id) for schema_id in sorted(set(ids))}
-        return {schema_id: text for schema_id, text in found.items() if text is not None}
+    def schemas(self, refs: Iterable[SchemaRef]) -> dict[SchemaRef, str]:
+        """Those that the registry knows."""
+        found = {ref: self.schema(ref) for ref in in_order(set(refs))}
+        return {ref: text for ref, text in found.items() if text is not None}
 
     def versions(self, subject: str) -> list[tuple[int, str]]:
         """(id, JSON text) of all versions, the oldest first; empty for an unknown subject."""
