@@ -24,6 +24,7 @@ from debezium_records import kafka_batch, raw_schema  # type: ignore[import-not-
 from postgres_differs import KNOWN, Difference, differences  # type: ignore[import-not-found]
 
 from cdc_lakehouse.avro.writer import writer_schema
+from cdc_lakehouse.debezium.columns import unknown_types
 
 TOPICS = pytest.mark.parametrize("topic", topics(), ids=lambda topic: topic.name)
 
@@ -72,6 +73,12 @@ def _entries(name: str, value: Any) -> Any:
     if isinstance(value, dict) and name in ("pairs", "extensions"):
         return list(value.items())
     return _with_pairs(value)
+
+
+@TOPICS
+def test_no_type_is_unknown(topic):
+    texts = {topic.schemas[number] for number, _ in topic.frames("value")}
+    assert [unknown_types(text, table=topic.relation) for text in texts] == [{}] * len(texts)
 
 
 @TOPICS

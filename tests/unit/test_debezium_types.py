@@ -95,9 +95,11 @@ def test_a_value_becomes_its_final_one(node, type_, raw, final):
 @pytest.mark.parametrize(
     ("node", "what"),
     [
-        (["int", "string"], "union of 2 types"),
-        ({"type": "record", "name": "Z", "fields": []}, "record without fields"),
-        ({"type": "long", "logicalType": "timestamp-micros"}, "long with the logical type timestamp-micros"),
+        (semantic("string", CONNECT + "Decimal"), "decimal (string)"),
+        (
+            semantic("bytes", CONNECT + "Decimal", **{"connect.parameters": {"scale": "two"}}),
+            "decimal without a scale or precision that is a number",
+        ),
     ],
 )
 def test_a_type_that_cannot_be_stored_is_refused_by_name(node, what):

@@ -58,7 +58,7 @@ def _on_cycles(edges: Mapping[str, set[str]]) -> frozenset[str]:
                 if path:
                     lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[name])
                 if lowest[name] == order[name]:
-                    found.update(_closed(name, open_names, lowest, len(order)))
+                    found.update(_closed(name, open_names, lowest, len(edges)))
             elif other not in order:
                 order[other] = lowest[other] = len(order)
                 open_names.append(other)
@@ -68,11 +68,11 @@ def _on_cycles(edges: Mapping[str, set[str]]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _closed(name: str, open_names: list[str], lowest: dict[str, int], after: int) -> list[str]:
+def _closed(name: str, open_names: list[str], lowest: dict[str, int], beyond: int) -> list[str]:
     """Takes the component of `name` off the stack; empty when it is that name alone."""
     place = open_names.index(name)
     component = open_names[place:]
     del open_names[place:]
     for each in component:
-        lowest[each] = after  # closed: nobody reaches back over it
+        lowest[each] = beyond  # nobody reaches back over it any more
     return component if len(component) > 1 else []

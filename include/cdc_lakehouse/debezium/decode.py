@@ -77,7 +77,7 @@ class _Work:
         single = ~admitted | keys.misframed | values.misframed
         decoded = []
         for side, own, type_ in zip((keys, values), programs, side_types(plans.columns), strict=True):
-            groups = side.groups(own)
+            groups = side.grouped(own)
             for group in groups:
                 single[group.rows] |= not _pays(group)
             decoded.append(side.read([group for group in groups if _pays(group)], type_))

@@ -22,7 +22,11 @@ _FLAGS = (pa.bool_(), pa.int16())
 
 def widened(was: pa.DataType, now: pa.DataType) -> pa.DataType | None:
     """The type that a column of `was` gets so that it holds `now` too; None when there is none."""
-    return was if was in _FLAGS and now in _FLAGS else meeting.widened(was, now)
+    if was in _FLAGS and now in _FLAGS:
+        return was
+    if pa.types.is_nested(was) and was != now:
+        return None  # a stored struct or list that grows inside is more than a merge of ours can do
+    return meeting.widened(was, now)
 
 
 def fitting(value: pa.DataType, column: pa.DataType) -> Convert | None:

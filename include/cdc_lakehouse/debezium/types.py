@@ -18,7 +18,7 @@ from cdc_lakehouse.avro.typed.plans import DATE, TIME_MILLIS, TypeRefusedError, 
 from cdc_lakehouse.avro.typed.values import millis_to_micros, nanos_to_micros, scaled_micros
 from cdc_lakehouse.avro.writer import WriterSchema
 from cdc_lakehouse.debezium import conversions, iso, iso_columns, values
-from cdc_lakehouse.debezium.records import is_map_entry, map_plan, record_plan
+from cdc_lakehouse.debezium.map_entries import is_map_entry, map_plan
 from cdc_lakehouse.errors import UnsupportedTypeError
 
 _UNKNOWN_PRECISION = 64
@@ -128,14 +128,14 @@ class _Meaning:
             return ValuePlan(pa.int16(), values.small, conversions.small)
         if kind == "array":
             return self._map(attributes["items"], plan)
-        if kind == "record":
-            return record_plan({field["name"]: plan(field["type"]) for field in attributes["fields"]})
         return None
 
     def _map(self, items: Any, plan: Callable[[Any], ValuePlan]) -> ValuePlan | None:
         """Of converters for keys that are no text; Spark knows no null as a key."""
         record = self.schema.resolve(items)
         if not (isinstance(record, dict) and record["type"] == "record" and is_map_entry(record)):
+            return None
+        if self.schema.types.is_recursive(record):
             return None
         key, value = (field["type"] for field in record["fields"])
         if isinstance(self.schema.resolve(key), list):

@@ -17,8 +17,7 @@ ConvertColumn = Callable[[pa.Array], tuple[pa.Array, Refused]]
 
 def numbers_of(column: pa.Array, dtype: Any) -> np.ndarray:
     """The values as they lie in memory; whatever at nulls."""
-    whole = np.frombuffer(column.buffers()[1] or b"", dtype)
-    return whole[column.offset : column.offset + len(column)]
+    return _items(column.buffers()[1], dtype, column.offset, len(column))
 
 
 def with_numbers(column: pa.Array, numbers: np.ndarray, type_: pa.DataType) -> pa.Array:
@@ -38,6 +37,11 @@ def present(column: pa.Array) -> np.ndarray:
     return mask
 
 
+def validity_of(column: pa.Array) -> pa.Buffer | None:
+    """For an array that begins where the column does."""
+    return pa.py_buffer(np.packbits(present(column), bitorder="little")) if column.null_count else None
+
+
 def refused_of(column: pa.Array, wrong: np.ndarray) -> Refused:
     """`wrong` says nothing about nulls."""
     found: np.ndarray = wrong & present(column)
@@ -45,5 +49,13 @@ def refused_of(column: pa.Array, wrong: np.ndarray) -> Refused:
 
 
 def numbers_of_offsets(column: pa.Array) -> np.ndarray:
-    whole = np.frombuffer(column.buffers()[1] or bytes(4), np.int32)
-    return whole[column.offset : column.offset + len(column) + 1]
+    """One more than values."""
+    if not len(column):
+        return np.zeros(1, np.int32)
+    return _items(column.buffers()[1], np.int32, column.offset, len(column) + 1)
+
+
+def _items(buffer: pa.Buffer | None, dtype: Any, start: int, count: int) -> np.ndarray:
+    """A buffer may be longer than what it holds, and of any length then."""
+    size = np.dtype(dtype).itemsize
+    return np.frombuffer(buffer or b"", np.uint8)[start * size : (start + count) * size].view(dtype)

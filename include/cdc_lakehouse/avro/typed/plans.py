@@ -1,4 +1,18 @@
-"""From a type of a writer schema to its final Arrow type, and how raw values get there."""
+"""From a type of a writer schema to its final Arrow type, and how raw values get there.
+
+    null                         string, always null: Spark stores no column without a type
+    record                       struct; a boolean, always true, for one without fields: Parquet has no
+                                 group without members
+    recursive record             string, JSON (`avro.json_text`)
+    array, map                   list, map<string, …>
+    union of null and one type   that type
+    any other union              struct of `member0`, `member1`, … in the order of the branches that are
+                                 not null, of which one is set
+    enum                         string
+    fixed                        binary
+
+and logical types as `logical` says.
+"""
 
 from __future__ import annotations
 
@@ -8,48 +22,55 @@ from typing import Any
 
 import pyarrow as pa
 
-from cdc_lakehouse.avro.typed import conversions, values
-from cdc_lakehouse.avro.typed.columns import ConvertColumn
-from cdc_lakehouse.avro.typed.conversions import Each
-from cdc_lakehouse.avro.typed.decimal_texts import DecimalTextColumn
-from cdc_lakehouse.avro.typed.decimals import DecimalColumn
-from cdc_lakehouse.avro.typed.nested import Entries, Items, entries_of, items_of
-from cdc_lakehouse.avro.typed.values import Convert
+from cdc_lakehouse.avro.typed.logical import DATE, TIME_MILLIS, logical_plan
+from cdc_lakehouse.avro.typed.nested import (
+    Entries,
+    Items,
+    Members,
+    Nothing,
+    Presence,
+    entries_of,
+    items_of,
+    members_of,
+    presence,
+)
+from cdc_lakehouse.avro.typed.value_plan import TypeRefusedError, ValuePlan, decimal_plan, one_by_one
 from cdc_lakehouse.avro.writer import WriterSchema
 
-_MAX_PRECISION = 38
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ValuePlan:
-    """How one field becomes final."""
-
-    type: pa.DataType
-    convert: Convert | None = None
-    """None: the raw value is the final one."""
-    column: ConvertColumn | None = None
-    """The same for a column of raw values."""
-
-
-class TypeRefusedError(Exception):
-    """The text names the type; the caller says whose it is."""
-
+__all__ = [
+    "DATE",
+    "TIME_MILLIS",
+    "Semantic",
+    "TypeRefusedError",
+    "ValuePlan",
+    "avro_alone",
+    "decimal_plan",
+    "one_by_one",
+    "plan_root",
+    "plan_value",
+    "record_plan",
+    "struct_plan",
+]
 
 Semantic = Callable[[Mapping[str, Any], str, Callable[[Any], ValuePlan]], ValuePlan | None]
 """Meaning beyond Avro's: from the attributes of a type, its kind, and a planner for the types inside, to
-its plan; None leaves it to Avro. Asked for every type that has attributes, before Avro's own types."""
+its plan; None leaves it to Avro. Asked for every type that has attributes, before Avro's own types, but
+not for recursive ones, whose values come as text."""
 
-_PLAIN: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "bytes": pa.binary(),
-    "string": pa.string(),
-    "enum": pa.string(),
-    "fixed": pa.binary(),
+_PLAIN: Mapping[str, ValuePlan] = {
+    "null": ValuePlan(pa.string(), column=Nothing(pa.string())),
+    "boolean": ValuePlan(pa.bool_()),
+    "int": ValuePlan(pa.int32()),
+    "long": ValuePlan(pa.int64()),
+    "float": ValuePlan(pa.float32()),
+    "double": ValuePlan(pa.float64()),
+    "bytes": ValuePlan(pa.binary()),
+    "string": ValuePlan(pa.string()),
+    "enum": ValuePlan(pa.string()),
+    "fixed": ValuePlan(pa.binary()),
 }
+_JSON = ValuePlan(pa.string())
+_EMPTY_RECORD = ValuePlan(pa.bool_(), presence, Presence())
 
 
 def avro_alone(_attributes: Mapping[str, Any], _kind: str, _plan: Callable[[Any], ValuePlan]) -> None:
@@ -61,61 +82,75 @@ def plan_value(node: Any, schema: WriterSchema, semantic: Semantic = avro_alone)
     return _Planning(schema, semantic).plan(node)
 
 
+def plan_root(schema: WriterSchema, semantic: Semantic = avro_alone) -> dict[str, ValuePlan] | ValuePlan:
+    """Of each field where the root is a record, for even a recursive one has columns there."""
+    node = schema.resolve(schema.root)
+    planning = _Planning(schema, semantic)
+    if isinstance(node, dict) and node["type"] in ("record", "error"):
+        return {field["name"]: planning.plan(field["type"]) for field in node["fields"]}
+    return planning.plan(node)
+
+
+def record_plan(members: Mapping[str, ValuePlan]) -> ValuePlan:
+    """A struct of what the members become."""
+    return struct_plan(members) if members else _EMPTY_RECORD
+
+
+def struct_plan(members: Mapping[str, ValuePlan]) -> ValuePlan:
+    """Even of no members."""
+    type_ = pa.struct([(name, plan.type) for name, plan in members.items()])
+    converts = {name: plan.convert for name, plan in members.items() if plan.convert is not None}
+    columns = tuple(plan.column for plan in members.values())
+    return ValuePlan(
+        type_,
+        members_of(converts) if converts else None,
+        Members(columns) if any(column is not None for column in columns) else None,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Planning:
     schema: WriterSchema
     semantic: Semantic
 
     def plan(self, node: Any) -> ValuePlan:
-        node = self._value_branch(node)
-        if isinstance(node, str):
-            return self._structural({}, node)
-        return self.semantic(node, node["type"], self.plan) or self._structural(node, node["type"])
-
-    def _value_branch(self, node: Any) -> Any:
-        """The one branch of a nullable union that is not null, in either order."""
         node = self.schema.resolve(node)
-        if not isinstance(node, list):
-            return node
-        branches = [self.schema.resolve(branch) for branch in node if branch != "null"]
-        if len(branches) != 1:
-            raise TypeRefusedError(f"union of {len(branches)} types")
-        return branches[0]
+        if isinstance(node, list):
+            return self._union(node)
+        if isinstance(node, str):
+            return _PLAIN[node]
+        if self.schema.types.is_recursive(node):
+            return _JSON
+        kind = node["type"]
+        return self.semantic(node, kind, self.plan) or logical_plan(node, kind) or self._structure(node, kind)
 
-    def _structural(self, attributes: Mapping[str, Any], kind: str) -> ValuePlan:
-        if attributes.get("logical") not in (None, "uuid"):
-            raise TypeRefusedError(f"{kind} with the logical type {attributes['logical']}")
-        if kind == "array":
-            return _array(self.plan(attributes["items"]))
-        if kind == "map":
-            return _map(self.plan(attributes["values"]))
-        if kind not in _PLAIN:
-            raise TypeRefusedError(kind)
-        return ValuePlan(_PLAIN[kind])
+    def _union(self, branches: list[Any]) -> ValuePlan:
+        plans = [self.plan(branch) for branch in branches if not self._is_null(branch)]
+        if not plans:
+            return _PLAIN["null"]
+        if len(plans) == 1:
+            return plans[0]
+        return record_plan({f"member{place}": plan for place, plan in enumerate(plans)})
 
+    def _is_null(self, node: Any) -> bool:
+        node = self.schema.resolve(node)
+        return node == "null" or (isinstance(node, dict) and node["type"] == "null")
 
-DATE = ValuePlan(pa.date32(), values.days, conversions.days)
-TIME_MILLIS = ValuePlan(pa.int64(), values.time_millis_to_micros, conversions.time_millis)
-
-
-def one_by_one(type_: pa.DataType, convert: Convert) -> ValuePlan:
-    """For what is rare: the column is converted value by value too."""
-    return ValuePlan(type_, convert, Each(type_, convert))
-
-
-def decimal_plan(precision: int, scale: int) -> ValuePlan:
-    """Text for what no decimal type of Spark holds."""
-    if precision > _MAX_PRECISION or not 0 <= scale <= precision:
-        return ValuePlan(pa.string(), values.wide_decimal_of(scale), DecimalTextColumn(scale))
-    type_ = pa.decimal128(precision, scale)
-    return ValuePlan(type_, values.decimal_of(precision, scale), DecimalColumn(precision, scale))
+    def _structure(self, node: Mapping[str, Any], kind: str) -> ValuePlan:
+        match kind:
+            case "record" | "error":
+                return record_plan({field["name"]: self.plan(field["type"]) for field in node["fields"]})
+            case "array":
+                return _array(self.plan(node["items"]))
+            case "map":
+                return _map(self.plan(node["values"]))
+            case _:
+                return _PLAIN[kind]
 
 
 def _array(item: ValuePlan) -> ValuePlan:
-    type_ = pa.list_(item.type)
-    if item.convert is None or item.column is None:
-        return ValuePlan(type_)
-    return ValuePlan(type_, items_of(item.convert), Items(item.column))
+    convert = None if item.convert is None else items_of(item.convert)
+    return ValuePlan(pa.list_(item.type), convert, None if item.column is None else Items(item.column))
 
 
 def _map(value: ValuePlan) -> ValuePlan:
