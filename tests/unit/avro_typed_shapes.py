@@ -353,7 +353,7 @@ def final(schema: Any, value: Any) -> Any:  # noqa: PLR0911
     return value
 
 
-def undone(schema: Any, value: Any) -> Any:  # noqa: PLR0911
+def undone(schema: Any, value: Any) -> Any:
     """The raw value below a logical type, as JSON has it."""
     kind = schema if isinstance(schema, str) else schema["logicalType"]
     unit = 1000 if kind.endswith("millis") else 1

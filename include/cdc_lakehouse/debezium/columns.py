@@ -103,6 +103,16 @@ def _refuse_collisions(columns: tuple[Column, ...], *, table: str) -> None:
             raise NotSupportedYetError(
                 feature=f"{table} with the columns {other} and {column.name}, alike but for case,"
             )
+        if _collides_inside(column.type):
+            raise UnsupportedTypeError(
+                table=table, column=column.name, type="record with fields that are alike but for case"
+            )
+
+
+def _collides_inside(type_: pa.DataType) -> bool:
+    inner = [type_.field(place) for place in range(type_.num_fields)]
+    names = {field.name.casefold() for field in inner}
+    return len(names) < len(inner) or any(_collides_inside(field.type) for field in inner)
 
 
 def _may_be_key(type_: pa.DataType) -> bool:
