@@ -12,12 +12,16 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib
+import json
 import random
 import sys
 import time
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import numpy as np
+import pyarrow as pa
 from avro_columns import columns_read, strictly_sound  # type: ignore[import-not-found]
 from debezium_damage import (  # type: ignore[import-not-found]
     EVENTS,
@@ -27,12 +31,20 @@ from debezium_damage import (  # type: ignore[import-not-found]
     mutated,
     value_bytes,
 )
+from debezium_records import payload  # type: ignore[import-not-found]
+
+from cdc_lakehouse.avro import decode
+from cdc_lakehouse.avro.decode import FramePlans
 
 CORPUS = Path(__file__).with_name("corpus")
 HEAD = value_bytes(EVENTS[0])[:5]
 SLOWEST = 20.0
 """Seconds for one batch, on any machine: beyond that something hangs."""
 MEMBERS = ["null", "string"]
+MOMENT = {"type": "long", "logicalType": "timestamp-millis"}
+DAY = {"type": "int", "logicalType": "date"}
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 3}
+UUID_BYTES = {"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"}
 NESTED = {
     "type": "record",
     "name": "R",
@@ -44,6 +56,35 @@ NESTED = {
         {"name": "b", "type": [{"type": "array", "items": ["null", "long"]}, "null", "bytes"]},
     ],
 }
+
+
+LINK = {
+    "type": "record",
+    "name": "Link",
+    "fields": [
+        {"name": "v", "type": ["null", "double", {"type": "map", "values": "string"}]},
+        {"name": "next", "type": {"type": "array", "items": ["null", "Link"]}},
+    ],
+}
+TYPED = {
+    "type": "record",
+    "name": "T",
+    "fields": [
+        {"name": "a", "type": [MOMENT, {"type": "array", "items": DECIMAL}, "null"]},
+        {"name": "b", "type": {"type": "map", "values": ["null", UUID_BYTES]}},
+        {"name": "c", "type": ["null", LINK]},
+        {"name": "d", "type": {"type": "array", "items": ["null", DAY]}},
+        {"name": "e", "type": [{"type": "record", "name": "Nil", "fields": []}, "string", LINK["name"]]},
+    ],
+}
+TYPED_VALUES: list[Any] = [
+    {"a": 1, "b": {"x": b"0123456789abcdef"}, "c": {"v": 0.5, "next": []}, "d": [7, None], "e": ("Nil", {})},
+    {"a": [b"\x07", b"\x00\xff"], "b": {}, "c": None, "d": [], "e": "text"},
+    {"a": None, "b": {"": None}, "c": {"v": {"k": "v"}, "next": [{"v": None, "next": [None]}]}, "d": [1] * 40,
+     "e": ("Link", {"v": None, "next": []})},
+]  # fmt: skip
+GUID = UUID("89791762-2336-4186-9674-299b90a802e2")
+PLANS = FramePlans.of({1: json.dumps(TYPED), GUID: json.dumps(TYPED)})
 
 
 class Disagreement(Exception):  # noqa: N818 - what a fuzzer looks for is a find, not an error
@@ -60,8 +101,22 @@ def tried(bodies: list[bytes]) -> None:
     # What columns leave to the strict reader is not sound to them, so only one direction is a fault.
     if (np.array(sound) & ~np.array(strict)).any():
         raise Disagreement("nested: taken, but not by the strict reader")
+    _typed(bodies)
     if time.monotonic() - start > SLOWEST:
         raise Disagreement(f"{time.monotonic() - start:.0f} seconds")
+
+
+def _typed(bodies: list[bytes]) -> None:
+    heads = (b"\x00\x00\x00\x00\x01", b"\x01" + GUID.bytes)
+    frames = pa.array([heads[row % 2] + body for row, body in enumerate(bodies)], pa.binary())
+    batch, found = pa.record_batch({"frame": frames}), []
+    for size in (1, len(bodies) + 1):
+        decode.SMALL_GROUP = size
+        found.append(decode.decode_frames(batch, PLANS))
+        found[-1].validate(full=True)
+    for row, (one, other) in enumerate(zip(*(each.to_pylist() for each in found), strict=True)):
+        if repr(one) != repr(other):
+            raise Disagreement(f"typed, row {row}")
 
 
 def packed(bodies: list[bytes]) -> bytes:
@@ -97,6 +152,7 @@ def shrunk(bodies: list[bytes]) -> list[bytes]:
 def mutate(seconds: float, seed: int) -> int:
     chance = random.Random(seed)  # noqa: S311
     pool = [value_bytes(each) for each in EVENTS]
+    pool += [HEAD + payload(TYPED, each) for each in TYPED_VALUES] * 2
     pool += [HEAD + body for path in sorted(CORPUS.iterdir()) for body in unpacked(path.read_bytes())]
     until, count = time.monotonic() + seconds, 0
     while time.monotonic() < until:

@@ -86,7 +86,7 @@ def test_a_result_tells_what_its_commit_added(stocked):
 
     assert result.status is TableStatus.ADVANCED
     assert result.ranges == {TOPIC: {"0": (2, 4)}}
-    assert result.counts == {"appended": 2, "undecodable": 0}
+    assert result.counts == {"appended": 2, "undecodable": 0, "out_of_range": 0}
     assert result.versions == {"bronze": 2}
     assert result.seen_through == "2023-11-14T22:13:20.123000+00:00"
 
@@ -199,7 +199,7 @@ def test_a_schema_that_a_worker_meets_first_is_resolved_and_the_same_batch_writt
     )
 
     assert stocked.registry.asked == [NEW.value_id]
-    assert result.counts == {"appended": 2, "undecodable": 0}
+    assert result.counts == {"appended": 2, "undecodable": 0, "out_of_range": 0}
     assert [row["after"].get("priority") for row in stocked.bronze(ORDERS)] == [None, None, None, 7]
     assert ledger_of(stocked).seq == 2
 

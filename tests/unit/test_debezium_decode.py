@@ -84,6 +84,7 @@ def test_an_update_becomes_one_whole_bronze_row():
         "before": None,
         "after": FULL_FINAL,
         "unavailable": None,
+        "out_of_range": None,
         "source": {
             "connector": "postgresql",
             "version": "3.7.0.Final",

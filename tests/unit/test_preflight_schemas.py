@@ -52,7 +52,7 @@ def test_a_table_that_can_be_stored_is_one_line():
 
 
 def test_a_column_that_cannot_be_stored_is_a_problem_with_its_name():
-    odd = {"type": "record", "name": "Odd", "fields": [{"name": "x", "type": "int"}]}
+    odd = {"type": "string", "connect.name": "org.apache.kafka.connect.data.Decimal"}
     findings = list(
         topic_schema_findings("orders", "t", TopicSchemas(KEY, envelope({"name": "at", "type": odd})))
     )
@@ -102,3 +102,12 @@ def test_the_newest_schemas_of_a_topic_are_read_by_subject():
 
     assert read_schemas(registry, "t") == TopicSchemas(key=KEY, value="new")
     assert read_schemas(registry, "u") == TopicSchemas(key=None, value=None)
+
+
+def test_a_type_that_nobody_knows_is_stored_and_warned_of_by_column():
+    money = {"type": "string", "connect.name": "com.acme.Money"}
+    schemas = TopicSchemas(KEY, envelope({"name": "price", "type": money}))
+    findings = list(topic_schema_findings("orders", "t", schemas))
+
+    assert [found.level for found in findings] == ["ok", "warning"]
+    assert findings[1].sentence == "price has a type that this release does not know: com.acme.Money (string)"

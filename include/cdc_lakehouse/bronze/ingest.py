@@ -19,7 +19,7 @@ from cdc_lakehouse.bronze.read_back import Added
 from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve_unknown
 from cdc_lakehouse.bronze.worker_versions import mismatch_in
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
-from cdc_lakehouse.config.models import Raw, Table
+from cdc_lakehouse.config.models import OutOfRange, Raw, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.lake.bronze_schema import columns_in, table_schema
@@ -119,6 +119,7 @@ class TableIngest:
             columns=schemas.columns,
             schemas=schemas.texts,
             keep_raw=self._table.raw is Raw.ALWAYS,
+            null_if_out_of_range=self._table.out_of_range is OutOfRange.AS_NULL,
         )
 
     def _result(self, seconds: Mapping[str, float]) -> TableResult:
@@ -128,7 +129,11 @@ class TableIngest:
             table=self._table.name,
             status=TableStatus.ADVANCED if self._commits else TableStatus.IDLE,
             ranges=self._ranges(),
-            counts={"appended": added.rows, "undecodable": sum(added.errors_by_code.values())},
+            counts={
+                "appended": added.rows,
+                "undecodable": sum(added.errors_by_code.values()),
+                "out_of_range": added.out_of_range,
+            },
             errors_by_code=added.errors_by_code,
             seen_through=None if seen is None else seen.isoformat(),
             lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),

@@ -34,6 +34,8 @@ class BadRow:
 @dataclass(frozen=True, slots=True)
 class Added:
     rows: int = 0
+    out_of_range: int = 0
+    """Rows in which a value became NULL because its column cannot hold it."""
     errors_by_code: Mapping[str, int] = field(default_factory=dict)
     bad_rows: Mapping[str, tuple[BadRow, ...]] = field(default_factory=dict)
     """The first few of each code."""
@@ -51,6 +53,7 @@ class Added:
         bad = {code: [row for each in all_ for row in each.bad_rows.get(code, ())] for code in errors}
         return cls(
             rows=sum(each.rows for each in all_),
+            out_of_range=sum(each.out_of_range for each in all_),
             errors_by_code=dict(errors),
             bad_rows={code: tuple(rows[:BAD_ROWS_SHOWN]) for code, rows in bad.items()},
             key_ids=frozenset().union(*(each.key_ids for each in all_)),
@@ -71,7 +74,11 @@ def read_back(session: SparkSession, ranges: Ranges, *, uri: str, version: int) 
     rows = session.read.format("delta").option("versionAsOf", version).load(uri).where(in_ranges(ranges))
     counted = (
         rows.groupBy(F.col(_CODE).alias("code"), *_IDS)
-        .agg(F.count(F.lit(1)).alias("rows"), F.max(F.unix_micros("source.ts")).alias("newest"))
+        .agg(
+            F.count(F.lit(1)).alias("rows"),
+            F.count_if(F.col("out_of_range").isNotNull()).alias("out of range"),
+            F.max(F.unix_micros("source.ts")).alias("newest"),
+        )
         .collect()
     )
     errors: Counter[str] = Counter()
@@ -81,6 +88,7 @@ def read_back(session: SparkSession, ranges: Ranges, *, uri: str, version: int) 
     newest = max((row["newest"] for row in counted if row["newest"] is not None), default=None)
     return Added(
         rows=sum(row["rows"] for row in counted),
+        out_of_range=sum(row["out of range"] for row in counted),
         errors_by_code=dict(errors),
         bad_rows=_first_bad_rows(rows) if errors else {},
         key_ids=frozenset(row["key_schema_id"] for row in counted) - {None},

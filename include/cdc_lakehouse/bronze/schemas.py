@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
-from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently
+from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently, unknown_types
 from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
 from cdc_lakehouse.lake.ledger import Ranges, topic_of
 from cdc_lakehouse.registry.writer_schemas import WriterSchemas
@@ -28,7 +28,7 @@ class KnownSchemas:
 
     def with_value(self, text: str) -> KnownSchemas:
         """Bronze always ingests: what cannot evolve stays, and its records become undecodable."""
-        new = columns_of(self.key_text, text, table=self.table)
+        new = _columns(self.key_text, text, table=self.table)
         return replace(self, columns=_evolved(self.columns, new, table=self.table))
 
 
@@ -96,9 +96,16 @@ def _grown(
 ) -> KnownSchemas:
     if known is not None:
         return known.with_value(value)
-    new = columns_of(key, value, table=table)
+    new = _columns(key, value, table=table)
     columns = new if existing is None else _evolved(existing, new, table=table)
     return KnownSchemas(table=table, columns=columns, texts={}, key_text=key)
+
+
+def _columns(key: str, value: str, *, table: str) -> TableColumns:
+    columns = columns_of(key, value, table=table)
+    for column, names in unknown_types(value, table=table).items():
+        logger.warning("unknown type stored as it came", extra={"column": column, "types": names})
+    return columns
 
 
 def _evolved(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:

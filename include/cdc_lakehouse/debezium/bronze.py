@@ -48,6 +48,7 @@ def bronze_schema(columns: TableColumns) -> pa.Schema:
             ("before", row),
             ("after", row),
             ("unavailable", pa.list_(pa.string())),
+            ("out_of_range", pa.list_(pa.string())),
             ("source", SOURCE_TYPE),
             ("transaction", TRANSACTION_TYPE),
             ("headers", HEADERS_TYPE),
@@ -79,6 +80,7 @@ def bronze_of_events(batch: pa.RecordBatch, events: Sequence[Event], plans: Deco
         "source": _struct([event.source for event in events], SOURCE_TYPE),
         "transaction": _struct([event.transaction for event in events], TRANSACTION_TYPE),
         "decode_error": _struct([event.fault for event in events], DECODE_ERROR_TYPE),
+        "out_of_range": pa.array([event.out_of_range or None for event in events], pa.list_(pa.string())),
     }
     return _bronze(batch, parts, plans)
 
@@ -104,6 +106,7 @@ def bronze_of_columns(
     parts["position"] = pa.Array.from_buffers(POSITION_TYPE, len(batch), [validity], children=children)
     parts["key_schema_id"], parts["value_schema_id"] = schema_ids
     parts["decode_error"] = _errors(faults, len(batch))
+    parts["out_of_range"] = pa.nulls(len(batch), pa.list_(pa.string()))
     return _bronze(batch, parts, plans)
 
 

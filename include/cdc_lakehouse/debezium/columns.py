@@ -42,6 +42,15 @@ def columns_of(key_schema: str, value_schema: str, *, table: str) -> TableColumn
     return TableColumns(key=key, row=row)
 
 
+def unknown_types(value_schema: str, *, table: str) -> dict[str, tuple[str, ...]]:
+    """Column -> semantic names in it that this release does not know (`cdc-semantics` §7).
+
+    Raises what `columns_of` raises.
+    """
+    row = plan_envelope(value_schema, table=table).after
+    return {field.name: field.unknown for field in row if field.unknown}
+
+
 def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:
     """New columns at the end, types widened, missing columns kept; a `LakehouseError` if that cannot be."""
     if set(existing.key) != set(new.key):
@@ -94,6 +103,16 @@ def _refuse_collisions(columns: tuple[Column, ...], *, table: str) -> None:
             raise NotSupportedYetError(
                 feature=f"{table} with the columns {other} and {column.name}, alike but for case,"
             )
+        if _collides_inside(column.type):
+            raise UnsupportedTypeError(
+                table=table, column=column.name, type="record with fields that are alike but for case"
+            )
+
+
+def _collides_inside(type_: pa.DataType) -> bool:
+    inner = [type_.field(place) for place in range(type_.num_fields)]
+    names = {field.name.casefold() for field in inner}
+    return len(names) < len(inner) or any(_collides_inside(field.type) for field in inner)
 
 
 def _may_be_key(type_: pa.DataType) -> bool:

@@ -10,15 +10,10 @@ from cdc_lakehouse.avro.typed.columns import (
     Refused,
     numbers_of,
     numbers_of_offsets,
-    present,
     refused_of,
     with_numbers,
 )
-from cdc_lakehouse.avro.typed.conversions import Cast, Each
-from cdc_lakehouse.debezium import values
-
-_ZONED_SIZES = np.array([20, *range(22, 28)])
-"""`2024-02-29T23:59:59Z`, and the same with up to six digits of a fraction."""
+from cdc_lakehouse.avro.typed.decimal_texts import decimal_texts
 
 
 def small(column: pa.Array) -> tuple[pa.Array, Refused]:
@@ -31,29 +26,13 @@ def time_nanos(column: pa.Array) -> tuple[pa.Array, Refused]:
     return with_numbers(column, numbers_of(column, np.int64) // 1000, pa.int64()), None
 
 
-def zoned(column: pa.Array) -> tuple[pa.Array, Refused]:
-    """Texts of the usual shape by Arrow's parser, others (infinity, far years, offsets) one by one."""
-    type_ = pa.timestamp("us", tz="UTC")
-    offsets = numbers_of_offsets(column)
-    size = np.diff(offsets)
-    data = np.frombuffer(column.buffers()[2] or bytes(1), np.uint8)
-    usual = np.isin(size, _ZONED_SIZES)
-    at = np.where(usual, offsets[:-1], 0)
-    last = np.where(usual, offsets[1:] - 1, 0)
-    if len(data) > 10:
-        usual &= (data.take(np.minimum(at + 10, len(data) - 1)) == ord("T")) & (data.take(last) == ord("Z"))
-    odd = ~usual & present(column)
-    cast = Cast(type_, values.zoned_to_micros)
-    if not odd.any():
-        return cast(column)
-    final, refused = cast(pc.if_else(pa.array(odd), pa.scalar(None, column.type), column))
-    rows = np.flatnonzero(odd)
-    single, wrong = Each(type_, values.zoned_to_micros)(column.take(pa.array(rows)))
-    merged = pc.replace_with_mask(final, pa.array(odd), single)
-    all_refused = np.zeros(len(column), bool) if refused is None else refused
-    if wrong is not None:
-        all_refused[rows[wrong]] = True
-    return merged, all_refused if all_refused.any() else None
+def variable_scale(column: pa.Array) -> tuple[pa.Array, Refused]:
+    """Twin of `values.variable_scale`."""
+    scale, value = column.field("scale"), column.field("value")
+    missing = pc.is_null(column) if column.null_count else None
+    if missing is not None:
+        value = pc.if_else(missing, pa.scalar(None, value.type), value)
+    return decimal_texts(value, numbers_of(scale, np.int32).astype(np.int64))
 
 
 def same_text(column: pa.Array) -> str | None:

@@ -18,6 +18,8 @@ class Field:
 
     name: str
     value: ValuePlan
+    unknown: tuple[str, ...] = ()
+    """Semantic names that this release does not know: such values are stored as they came."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,10 +82,13 @@ def _row(node: Any, schema: WriterSchema, *, table: str) -> tuple[Field, ...]:
 def _fields(node: Any, schema: WriterSchema, *, table: str) -> tuple[Field, ...]:
     if not _is_record(node):
         return ()
-    return tuple(
-        Field(field["name"], plan_value(field["type"], schema, Place(table, field["name"])))
-        for field in node["fields"]
-    )
+    return tuple(_field(field, schema, table=table) for field in node["fields"])
+
+
+def _field(field: Any, schema: WriterSchema, *, table: str) -> Field:
+    unknown: list[str] = []
+    plan = plan_value(field["type"], schema, Place(table, field["name"]), unknown=unknown)
+    return Field(field["name"], plan, tuple(dict.fromkeys(unknown)))
 
 
 def _is_record(node: Any) -> bool:

@@ -39,12 +39,24 @@ class Event:
     transaction: Transaction | None = None
     fault: RecordFault | None = None
     schema_ids: tuple[int | None, int | None] = field(default=(None, None))
+    tolerant: bool = False
+    """A value of the row that its column cannot hold becomes null, and the column is named."""
+    out_of_range: list[str] = field(default_factory=list)
 
     def fail(self, fault: RecordFault) -> None:
         """The first fault counts. Values of a row that is not whole are not shown; its key is."""
         if self.fault is None:
             self.fault = fault
         self.before = self.after = None
+        self.out_of_range.clear()
+
+    def tolerates(self, column: str, fault: RecordFault) -> bool:
+        """Never in a key: rows whose keys differ would become one."""
+        if not (self.tolerant and fault.code == ValueFault.VALUE_OUT_OF_RANGE):
+            return False
+        if column not in self.out_of_range:
+            self.out_of_range.append(column)
+        return True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,8 +113,8 @@ class ValueDecoder:
             event.transaction = _transaction(_block(raw, "transaction"))
             event.op = _op(raw)
             if event.fault is None:
-                event.before = _row(self._before, raw, "before")
-                event.after = _row(self._after, raw, "after")
+                event.before = _row(self._before, raw, "before", event)
+                event.after = _row(self._after, raw, "after", event)
         except RecordFault as fault:
             event.fail(fault.at("value"))
 
@@ -146,14 +158,19 @@ def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slo
     )
 
 
-def _row(slots: tuple[_Slot, ...], raw: Mapping[str, Any], side: str) -> Values | None:
+def _row(slots: tuple[_Slot, ...], raw: Mapping[str, Any], side: str, event: Event) -> Values | None:
     row = raw.get(side)
     if row is None:
         return None
-    try:
-        return [slot.value(row) for slot in slots]
-    except RecordFault as fault:
-        raise fault.at(side) from None
+    values = []
+    for slot in slots:
+        try:
+            values.append(slot.value(row))
+        except RecordFault as fault:
+            if not event.tolerates(slot.name, fault):
+                raise fault.at(side) from None
+            values.append(None)
+    return values
 
 
 def _op(raw: Mapping[str, Any]) -> str:

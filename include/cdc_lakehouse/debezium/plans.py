@@ -24,5 +24,7 @@ class DecodePlans:
     """Bytes of every record go to bronze (`raw: always`), not only those of undecodable ones."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """Key and value together; a larger record is undecodable."""
+    null_if_out_of_range: bool = False
+    """A value that its column cannot hold becomes NULL and spares its record (`out_of_range: as_null`)."""
     placeholder: str = PLACEHOLDER
     """The connector's `unavailable.value.placeholder` (`cdc-semantics` §3)."""

@@ -25,7 +25,7 @@ class Decoder(Protocol):
 
 def events_of(batch: pa.RecordBatch, plans: DecodePlans) -> list[Event]:
     """One per record, in their order. All schemas of sound frames are in the plans."""
-    events = [Event() for _ in range(len(batch))]
+    events = [Event(tolerant=plans.null_if_out_of_range) for _ in range(len(batch))]
     admitted = _admitted(batch, events, limit=plans.max_record_bytes)
     headers = batch.column("headers")
     keys = _frames(admitted["key"], id_headers(headers, KEY_SCHEMA_ID), events, "key")

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import ExitCode
-from cdc_lakehouse.debezium.columns import columns_of
+from cdc_lakehouse.debezium.columns import columns_of, unknown_types
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.preflight.findings import Finding
 from cdc_lakehouse.registry.versions import Version
@@ -60,10 +60,17 @@ def topic_schema_findings(table: str, topic: str, schemas: TopicSchemas) -> Iter
         return
     try:
         columns = columns_of(schemas.key, schemas.value, table=table)
+        unknown = unknown_types(schemas.value, table=table)
     except LakehouseError as error:
         yield Finding.from_error(subject, error)
         return
     yield Finding.fine(subject, f"columns {len(columns.row)}, key {', '.join(c.name for c in columns.key)}")
+    for column, names in unknown.items():
+        yield Finding.warning(
+            subject,
+            f"{column} has a type that this release does not know: {', '.join(names)}",
+            "Its values are stored as they come; a release that knows the type may store it otherwise.",
+        )
     turned = null_becomes_default(schemas.value)
     if turned:
         yield Finding.warning(

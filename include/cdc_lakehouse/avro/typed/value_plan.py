@@ -9,6 +9,7 @@ import pyarrow as pa
 from cdc_lakehouse.avro.typed import values
 from cdc_lakehouse.avro.typed.columns import ConvertColumn
 from cdc_lakehouse.avro.typed.conversions import Each
+from cdc_lakehouse.avro.typed.decimal_texts import DecimalTextColumn
 from cdc_lakehouse.avro.typed.decimals import DecimalColumn
 from cdc_lakehouse.avro.typed.values import Convert
 
@@ -38,6 +39,6 @@ def one_by_one(type_: pa.DataType, convert: Convert) -> ValuePlan:
 def decimal_plan(precision: int, scale: int) -> ValuePlan:
     """Text for what no decimal type of Spark holds."""
     if precision > _MAX_PRECISION or not 0 <= scale <= precision:
-        return one_by_one(pa.string(), values.wide_decimal_of(scale))
+        return ValuePlan(pa.string(), values.wide_decimal_of(scale), DecimalTextColumn(scale))
     type_ = pa.decimal128(precision, scale)
     return ValuePlan(type_, values.decimal_of(precision, scale), DecimalColumn(precision, scale))

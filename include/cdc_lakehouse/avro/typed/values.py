@@ -22,7 +22,7 @@ MINUS_INFINITY, INFINITY = -9223372036832400000, 9223372036825200000
 than half a minute of a year that has six digits (`cdc-semantics` §7)."""
 _MAX_DECIMAL_BYTES = 1_700
 """About 4,090 digits: what Python turns into text without complaint, in microseconds."""
-_MAX_SCALE = 16_383
+MAX_SCALE = 16_383
 
 
 def out_of_range(detail: str) -> RecordFault:
@@ -85,7 +85,7 @@ def wide_decimal_of(scale: int) -> Convert:
 
 def plain_text(unscaled: int, scale: int) -> str:
     """`12345` with scale 2 is `123.45`, with scale -2 `1234500`; trailing zeros stay."""
-    if abs(scale) > _MAX_SCALE:
+    if abs(scale) > MAX_SCALE:
         raise out_of_range("decimal with a scale beyond 16383")
     sign, digits = "-" if unscaled < 0 else "", str(abs(unscaled))
     if scale <= 0:
