@@ -57,6 +57,7 @@ LINK = {
     ],
 )
 def test_seven_bytes_that_ask_for_gibibytes(node, size):
+    columns_read(row(node), [b""])  # compiled
     with frugal():
         assert columns_read(row(node), [size + b"ab"] * 300)[1] == [False] * 300
         assert not strictly_sound(row(node), size + b"ab")
@@ -82,6 +83,44 @@ def test_a_decimal_of_400_kilobytes(precision):
     errors = found.column("error").to_pylist()
     assert errors[:2] == [{"code": "value_out_of_range", "detail": "x: decimal of 400000 bytes"}, None]
     assert found.column("value").null_count == 100
+
+
+def wide(kind: str, fields: int) -> dict[str, Any]:
+    """Of nulls that are a byte each, and hundreds of values in a column."""
+    members = [{"name": f"f{place}", "type": kind} for place in range(fields)]
+    return {"type": "array", "items": ["null", {"type": "record", "name": "Wide", "fields": members}]}
+
+
+@pytest.mark.parametrize("rows", [1, 300])
+@pytest.mark.parametrize("outer", [False, True])
+def test_nulls_of_a_byte_that_are_hundreds_of_values(rows, outer):
+    node = wide("long", 500)
+    data = b"\xc0\x3e" + b"\x00" * 4_000 + b"\x00"
+    if outer:
+        node, data = {"type": "array", "items": node}, b"\x14" + (b"\x50" + b"\x00" * 41) * 10 + b"\x00"
+    with frugal(megabytes=150):
+        plans = FramePlans.of({1: json.dumps(row(node))})
+        frames = pa.array([b"\x00\x00\x00\x00\x01" + data] * rows, pa.binary())
+        found = decode_frames(pa.record_batch({"frame": frames}), plans)
+        assert columns_read(row(node), [data] * rows)[1] == [False] * rows
+    detail = "x: lists of more values than their bytes are good for"
+    assert found.column("error").to_pylist() == [{"code": "record_too_large", "detail": detail}] * rows
+
+
+def test_items_that_take_a_byte_and_have_hundreds_of_fields():
+    members = [{"name": f"f{place}", "type": "null"} for place in range(1_900)]
+    items = {"type": "record", "name": "Wide", "fields": [*members, {"name": "x", "type": "int"}]}
+    data = b"\x80\x89\x7a" + b"\x02" * 1_000_000 + b"\x00"
+    with frugal(megabytes=200, seconds=4):
+        assert not strictly_sound(row({"type": "array", "items": items}), data)
+        assert columns_read(row({"type": "map", "values": items}), [data[:10_000]] * 300)[1] == [False] * 300
+
+
+def test_some_nulls_among_wide_items_are_no_harm():
+    full = b"\x02" + b"\x02" * 100
+    data = [b"\x14" + b"\x00" * 10 + b"\x00", b"\x20" + (full + b"\x00") * 8 + b"\x00", b"\x00"]
+    assert columns_read(row(wide("long", 100)), data)[1] == [True] * 3
+    assert all(strictly_sound(row(wide("long", 100)), each) for each in data)
 
 
 def test_a_million_blocks_of_nothing():

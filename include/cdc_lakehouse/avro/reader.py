@@ -21,11 +21,13 @@ from cdc_lakehouse.avro.primitives import (
     read_symbol,
     read_text,
 )
+from cdc_lakehouse.avro.widths import Budget, is_wide, width
 from cdc_lakehouse.avro.wire import NULL, Wire
 
 
-def compile_reader(wire: Wire) -> Reader:
-    inner = () if wire.kind == "recursive" else tuple(compile_reader(part) for part in wire.parts)
+def compile_reader(wire: Wire, budget: Budget) -> Reader:
+    """Whoever reads a record with it begins the budget first."""
+    inner = () if wire.kind == "recursive" else tuple(compile_reader(part, budget) for part in wire.parts)
     match wire.kind:
         case "record":
             reader = _record(list(zip(wire.names, inner, strict=True)))
@@ -36,9 +38,9 @@ def compile_reader(wire: Wire) -> Reader:
         case "union":
             reader = _union(wire.parts, inner)
         case "array":
-            reader = _array(inner[0])
+            reader = _array(inner[0], _sizes(wire, budget))
         case "map":
-            reader = _map(inner[0])
+            reader = _map(inner[0], _sizes(wire, budget))
         case "enum":
             reader = _enum(wire.names)
         case "fixed":
@@ -116,11 +118,25 @@ def _fixed(size: int) -> Reader:
     return read
 
 
-def _array(read_item: Reader) -> Reader:
+def _sizes(wire: Wire, budget: Budget) -> Reader:
+    """Reader of the number of items of a block."""
+    if not is_wide(wire):
+        return block_size
+    values = width(wire.parts[0])
+
+    def read(data: Bytes, at: int) -> tuple[int, int]:
+        count, at = block_size(data, at)
+        budget.take(count * values)
+        return count, at
+
+    return read
+
+
+def _array(read_item: Reader, read_size: Reader) -> Reader:
     def read(data: Bytes, at: int) -> tuple[list[Any], int]:
         items: list[Any] = []
         while True:
-            count, at = block_size(data, at)
+            count, at = read_size(data, at)
             if count == 0:
                 return items, at
             for _ in range(count):
@@ -130,11 +146,11 @@ def _array(read_item: Reader) -> Reader:
     return read
 
 
-def _map(read_value: Reader) -> Reader:
+def _map(read_value: Reader, read_size: Reader) -> Reader:
     def read(data: Bytes, at: int) -> tuple[dict[str, Any], int]:
         entries: dict[str, Any] = {}
         while True:
-            count, at = block_size(data, at)
+            count, at = read_size(data, at)
             if count == 0:
                 return entries, at
             for _ in range(count):

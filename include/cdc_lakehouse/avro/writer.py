@@ -13,6 +13,7 @@ from cdc_lakehouse.avro.faults import AvroFault, RecordFault
 from cdc_lakehouse.avro.primitives import Reader
 from cdc_lakehouse.avro.reader import compile_reader
 from cdc_lakehouse.avro.schema_types import SchemaTypes
+from cdc_lakehouse.avro.widths import Budget
 from cdc_lakehouse.avro.wire import Wire, wire_plan
 
 
@@ -21,6 +22,7 @@ class WriterSchema:
     types: SchemaTypes
     reader: Reader
     wire: Wire
+    budget: Budget
 
     @property
     def root(self) -> Any:
@@ -35,6 +37,7 @@ class WriterSchema:
 
     def read(self, payload: bytes) -> Any:
         """Raw values of one record; all bytes must be used. Raises `RecordFault`."""
+        self.budget.begin(len(payload))
         try:
             value, end = self.reader(payload, 0)
         except (IndexError, error):
@@ -49,4 +52,5 @@ def writer_schema(text: str) -> WriterSchema:
     """Compiled once per process and text. Raises `SchemaRefusedError`."""
     types = admit(text)
     wire = wire_plan(types)
-    return WriterSchema(types, compile_reader(wire), wire)
+    budget = Budget()
+    return WriterSchema(types, compile_reader(wire, budget), wire, budget)
