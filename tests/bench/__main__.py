@@ -3,35 +3,83 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bench.measure import measure  # type: ignore[import-not-found]
-from bench.report import environment, markdown, write  # type: ignore[import-not-found]
-from bench.verify import verify  # type: ignore[import-not-found]
-from bench.workloads import BATCH, WORKLOADS  # type: ignore[import-not-found]
+from bench import measure_decode, measure_memory, measure_spark  # type: ignore[import-not-found]
+from bench.environment import environment  # type: ignore[import-not-found]
+from bench.report import Run, markdown, write  # type: ignore[import-not-found]
+from bench.results import Result, with_ratios  # type: ignore[import-not-found]
+from bench.spark_session import engine  # type: ignore[import-not-found]
+from bench.workloads import DECODE, UDF, chosen  # type: ignore[import-not-found]
 
 LEAST_REPETITIONS = 5
 
 
 def main(
     *,
-    only: Annotated[str | None, typer.Option(help="One workload by its name.")] = None,
-    records: Annotated[int, typer.Option(min=1000, help="Per repetition.")] = 2 * BATCH,
-    repetitions: Annotated[int, typer.Option(min=LEAST_REPETITIONS, help="The warm-up not counted.")] = 7,
+    only: Annotated[str | None, typer.Option(help="A part (udf, decode, memory) or one workload.")] = None,
+    repetitions: Annotated[int, typer.Option(min=1, help="The warm-up not counted.")] = LEAST_REPETITIONS,
+    variants: Annotated[str | None, typer.Option(help="Some variants of the part udf, by commas.")] = None,
+    reference: Annotated[bool, typer.Option("--reference", help="Copy to results/reference.")] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Where ours spends its time, one workload.")
+    ] = False,
 ) -> None:
-    """Decode the same records in every way that we know, on one core."""
-    chosen = [workload for workload in WORKLOADS if only in (None, workload.name)]
-    if not chosen:
-        sys.exit(f"error: no workload {only!r}; there are {', '.join(each.name for each in WORKLOADS)}")
-    about, results = environment(), []
-    for workload in chosen:
-        verify(workload, workload.records(BATCH))
-        results += measure(workload.name, records=records, repetitions=repetitions)
-    path = write(results, about)
-    print(markdown(results, about))
-    print(f"written: {path}")
+    """Decode the same records in every way that we know."""
+    names = chosen(only)
+    if not names:
+        sys.exit(
+            f"error: no part or workload {only!r}; there are udf, decode, memory, {', '.join(chosen(None))}"
+        )
+    if reference and (only or variants or repetitions < LEAST_REPETITIONS):
+        sys.exit(f"error: a reference run measures everything, {LEAST_REPETITIONS} times at least")
+    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
+        folder = Path(scratch)
+        if profile:
+            for workload in DECODE:
+                if workload.name in names:
+                    print(f"{workload.name}\n{measure_decode.profile(workload, folder=folder)}")
+            return
+        about = environment()
+        wanted = variants.split(",") if variants else []
+        results, skipped = _measured(names, wanted, repetitions=repetitions, folder=folder)
+    run = Run(about, with_ratios(results), skipped)
+    written = write(run, reference=reference)
+    print(markdown(run))
+    print(f"written: {written}")
+
+
+def _measured(
+    names: list[str], variants: list[str], *, repetitions: int, folder: Path
+) -> tuple[list[Result], list[str]]:
+    """First what needs a quiet machine of one process, then what needs Spark."""
+    results, skipped = [], []
+    for workload in DECODE:
+        if workload.name in names:
+            _say(workload.name)
+            results += measure_decode.measure(workload, repetitions=repetitions, folder=folder)
+            skipped += [f"{workload.name} {name}: {why}" for name, why in workload.skipped.items()]
+    in_spark = [workload for workload in UDF if workload.name in names]
+    memory = measure_memory.WORKLOAD in names
+    if not (in_spark or memory):
+        return results, skipped
+    with engine(folder) as spark:
+        for workload in in_spark:
+            _say(workload.name)
+            results += measure_spark.measure(spark, workload, repetitions=repetitions, only=variants)
+            skipped += measure_spark.skipped(spark, workload)
+        if memory:
+            _say(measure_memory.WORKLOAD)
+            results += measure_memory.measure(spark)
+    return results, skipped
+
+
+def _say(name: str) -> None:
+    print(f"measuring {name}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

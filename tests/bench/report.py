@@ -1,91 +1,153 @@
-"""Results as JSON for machines and as a table for people."""
+"""Results as JSON for machines, and as tables and a chart for people."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
-import subprocess
-from dataclasses import asdict
-from datetime import UTC, datetime
-from importlib.metadata import version
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bench.measure import Result  # type: ignore[import-not-found]
-from bench.variants import VARIANTS  # type: ignore[import-not-found]
-from bench.workloads import BATCH, SEED  # type: ignore[import-not-found]
+from bench import decode_variants, spark_variants  # type: ignore[import-not-found]
+from bench.results import Result  # type: ignore[import-not-found]
+from bench.targets import Outcome, outcomes  # type: ignore[import-not-found]
 
 FOLDER = Path(__file__).parent / "results"
-BASELINE = "confluent"
-_PACKAGES = ("pyarrow", "numpy", "fastavro", "confluent-kafka")
+_FILES = ("latest.json", "latest.md", "latest.png")
 
 
-def environment() -> dict[str, Any]:
-    """What somebody must know to compare these numbers with theirs."""
-    return {
-        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "load_before": round(os.getloadavg()[0], 2),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in _PACKAGES},
-        "seed": SEED,
-        "batch": BATCH,
-        "pinned_to_one_core": True,
-    }
+@dataclass(frozen=True, slots=True)
+class Run:
+    environment: dict[str, Any]
+    results: Sequence[Result]
+    skipped: Sequence[str]
 
 
-def write(results: list[Result], about: dict[str, Any], *, folder: Path = FOLDER) -> Path:
-    """`latest.json` and `latest.md`; a second call replaces both."""
+def write(run: Run, *, reference: bool, folder: Path = FOLDER) -> Path:
+    """`latest.*`, and `reference/` with the same; a second call replaces them."""
     folder.mkdir(parents=True, exist_ok=True)
-    document = {"environment": about, "results": [asdict(result) for result in results]}
+    document = {
+        "environment": run.environment,
+        "targets": [asdict(each) for each in outcomes(run.results)],
+        "skipped": list(run.skipped),
+        "results": [asdict(each) | {"growth": each.growth} for each in run.results],
+    }
     (folder / "latest.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    (folder / "latest.md").write_text(markdown(results, about), encoding="utf-8")
-    return folder / "latest.json"
+    (folder / "latest.md").write_text(markdown(run), encoding="utf-8")
+    _draw(run.results, folder / "latest.png")
+    if reference:
+        (folder / "reference").mkdir(exist_ok=True)
+        for name in _FILES:
+            shutil.copyfile(folder / name, folder / "reference" / name.replace("latest", "reference"))
+    return folder
 
 
-def markdown(results: list[Result], about: dict[str, Any]) -> str:
-    packages = ", ".join(f"{name} {number}" for name, number in about["packages"].items())
-    lines = [
-        f"Decoding on one core: {about['cpu']}, Python {about['python']}, {packages}.",
-        f"Batches of {about['batch']}, seed {about['seed']}, commit {about['commit']}; "
-        f"{about['cores']} cores, load {about['load_before']} before.",
-        "",
-        "| workload | variant | records/s, median | min .. max | MB/s | CPU s per million "
-        "| RSS MB | ratio | CPU ratio |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    baseline = {each.workload: each for each in results if each.variant == BASELINE}
-    for each in results:
-        usual = baseline[each.workload]
-        ratio, cpu_ratio = (
-            each.median_rps / usual.median_rps,
-            usual.cpu_s_per_million / each.cpu_s_per_million,
-        )
-        lines.append(
-            f"| {each.workload} | {each.variant} | {each.median_rps:,} "
-            f"| {each.min_rps:,} .. {each.max_rps:,} "
-            f"| {each.median_mb_per_s} | {each.cpu_s_per_million} "
-            f"| {each.peak_rss_mb} | {ratio:.2f}x | {cpu_ratio:.2f}x |"
-        )
-    lines += ["", *(f"- `{variant.name}`: {variant.does}" for variant in VARIANTS)]
-    lines += [
-        f"- ratio: against `{BASELINE}`; on a machine that others use too, the one of CPU time is steadier",
-        "- RSS: peak of a process that has loaded every variant and holds the input",
-    ]
-    return "\n".join([*lines, ""])
+def _draw(results: Sequence[Result], path: Path) -> None:
+    """An older chart would belong to another run."""
+    path.unlink(missing_ok=True)
+    if find_spec("matplotlib") is None:
+        print("no chart: matplotlib is not installed (make setup)", file=sys.stderr)
+        return
+    from bench.chart import draw  # type: ignore[import-not-found]
+
+    draw(results, path)
 
 
-def _commit() -> str:
-    answer = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+def markdown(run: Run) -> str:
+    return "\n".join(
+        [
+            *_head(run.environment),
+            "",
+            *_targets(outcomes(run.results)),
+            *(line for part in ("udf", "decode") for line in _part(part, run.results)),
+            *(["", "Not measured:", "", *(f"- {each}" for each in run.skipped)] if run.skipped else []),
+            "",
+        ]
     )
-    return answer.stdout.strip() or "unknown"
 
 
-def _cpu() -> str:
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+def _head(about: dict[str, Any]) -> list[str]:
+    packages = ", ".join(f"{name} {number}" for name, number in about["packages"].items())
+    load = " ".join(map(str, about["load_before"]))
+    return [
+        f"Measured {about['measured_at']}, commit {about['commit']}, on {about['cores']} cores of "
+        f"{about['cpu']}, {about['memory_gb']} GB; load before {load}.",
+        f"Python {about['python']}, {packages}; batches of {about['batch']}, seed {about['seed']}.",
+    ]
+
+
+def _targets(found: Sequence[Outcome]) -> list[str]:
+    lines = [
+        "| target | workload | against | floor | goal | measured | |",
+        "|---|---|---|---:|---:|---:|---|",
+    ]
+    for each in found:
+        target = each.target
+        least = "" if target.more_is_better else "<= "
+        ratio = "-" if each.ratio is None else f"{each.ratio}x"
+        lines.append(
+            f"| {target.what} | `{target.workload}` | `{target.against}` | {least}{target.floor}x "
+            f"| {least}{target.goal}x | {ratio} | {each.verdict} |"
+        )
+    return lines
+
+
+def _part(part: str, results: Sequence[Result]) -> list[str]:
+    found = [each for each in results if each.part == part]
+    if not found:
+        return []
+    variants = spark_variants.VARIANTS if part == "udf" else decode_variants.VARIANTS
+    return [
+        "",
+        f"## {_TITLES[part]}",
+        "",
+        "| workload | variant | records/s, median | min .. max | MB/s | CPU s per million | worker RSS MB "
+        "| JVM RSS MB | ratio | CPU ratio | slower than clean |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        *map(_row, found),
+        *(line for each in found if each.growth for line in _memory(each)),
+        "",
+        *(f"- `{name}`: {variant.does}" for name, variant in variants.items()),
+        "- `ours_clean`: `ours` on the same events of one schema id and without damage",
+        *_NOTES[part],
+    ]
+
+
+def _row(each: Result) -> str:
+    return (
+        f"| {each.workload} | {each.variant} | {each.median_rps:,} | {each.min_rps:,} .. {each.max_rps:,} "
+        f"| {each.median_mb_per_s or '-'} | {each.cpu_s_per_million} | {each.peak_rss_mb or '-'} "
+        f"| {each.jvm_peak_rss_mb or '-'} | {_times(each.ratio_to_baseline)} "
+        f"| {_times(each.cpu_ratio_to_baseline)} | {_times(each.ratio_to_clean)} |"
+    )
+
+
+def _memory(each: Result) -> list[str]:
+    sizes = ", ".join(map(str, each.rss_mb_by_micro_batch))
+    return [
+        "",
+        f"`{each.workload}` {each.variant}, largest worker after each {each.records:,} records: {sizes} MB; "
+        f"the last is {each.growth}x the second.",
+    ]
+
+
+def _times(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio}x"
+
+
+_TITLES = {"udf": "Inside Spark, key and value, noop sink", "decode": "Decoding alone, one core"}
+_NOTES = {
+    "udf": [
+        "- CPU: of the JVM and all Python workers",
+        "- ratio: rate against the rate of `baseline`; CPU ratio: the same of CPU time per record",
+        "- worker RSS: peak of the largest worker; each variant of each workload has workers of its own",
+        "- JVM RSS: peak of the one JVM so far, which all variants share",
+    ],
+    "decode": [
+        "- ratio: rate against `confluent`; where other work disturbs, the ratio of CPU time is steadier",
+        "- RSS: peak of the process, which holds the input and has loaded every variant",
+    ],
+}

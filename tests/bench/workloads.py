@@ -1,109 +1,106 @@
-"""What is measured: records of a fixed seed, as Debezium's PostgreSQL connector would send them."""
+"""What is measured: which records, decoded by whom, how many per repetition."""
 
 from __future__ import annotations
 
-import io
-import json
-import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-import fastavro
-import pyarrow as pa
+from bench.shapes import ARRAYS, NARROW, ORDERS, STRINGS, WIDE  # type: ignore[import-not-found]
+from bench.streams import Stream  # type: ignore[import-not-found]
 
-from unit.debezium_records import (  # type: ignore[import-not-found]
-    ROW_FIELDS,
-    envelope_schema,
-    event,
-    field,
-    key_schema,
-    optional,
-    raw_schema,
-)
-
-SEED = 20260101
-BATCH = 10_000
-"""Rows per Arrow batch: what Spark gives a Python worker by default."""
-KEY_ID, VALUE_ID = 1, 2
-_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+ORDERS_50 = Stream(ORDERS, versions=50)
+CORRUPT = Stream(ORDERS, corrupt=0.001)
+_FAST = ("ours", "from_avro")
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
+    """`copies` of a block of different records per repetition, by variant."""
+
     name: str
-    row_fields: tuple[dict[str, Any], ...]
-    row: Callable[[random.Random, int], dict[str, Any]]
+    stream: Stream
+    block: int
+    copies: dict[str, int]
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Variants that cannot do it, and why."""
 
     @property
-    def key_text(self) -> str:
-        return json.dumps(key_schema())
+    def part(self) -> str:
+        return self.name.split("_")[0]
 
-    @property
-    def value_text(self) -> str:
-        return json.dumps(envelope_schema(list(self.row_fields)))
-
-    def records(self, count: int) -> list[tuple[bytes, bytes]]:
-        """(key, value) in the Confluent frame; the same ones for the same count, everywhere."""
-        chance = random.Random(SEED)  # noqa: S311 - not a secret
-        key = fastavro.parse_schema(raw_schema(json.loads(self.key_text)))
-        value = fastavro.parse_schema(raw_schema(json.loads(self.value_text)))
-        return [
-            (_framed(KEY_ID, key, {"id": number}), _framed(VALUE_ID, value, self._event(chance, number)))
-            for number in range(count)
-        ]
-
-    def _event(self, chance: random.Random, number: int) -> Any:
-        """Seven updates, two inserts and a delete in ten."""
-        op = chance.choices("ucd", weights=(7, 2, 1))[0]
-        row = self.row(chance, number)
-        before = {**dict.fromkeys(row), "id": number} if op == "d" else None
-        return event(op, before=before, after=None if op == "d" else row, lsn=26_000_000 + 8 * number)
+    def stream_of(self, variant: str) -> Stream:
+        """`ours_clean` decodes the same events without what makes the workload hard."""
+        return Stream(self.stream.shape) if variant == "ours_clean" else self.stream
 
 
-def batches(records: list[tuple[bytes, bytes]]) -> Iterator[pa.RecordBatch]:
-    """As the Avro UDF gets them from Spark's Kafka source."""
-    for start in range(0, len(records), BATCH):
-        part = records[start : start + BATCH]
-        count = len(part)
-        yield pa.record_batch(
-            {
-                "key": pa.array([key for key, _ in part], pa.binary()),
-                "value": pa.array([value for _, value in part], pa.binary()),
-                "topic": pa.array(["bench"] * count, pa.string()),
-                "partition": pa.array([0] * count, pa.int32()),
-                "offset": pa.array(range(start, start + count), pa.int64()),
-                "timestamp": pa.array([0] * count, pa.timestamp("us", tz="UTC")),
-                "headers": pa.nulls(count, _HEADERS),
-            }
-        )
+_ONE_ID = {"from_avro": "takes one writer schema for all records"}
+_NO_BAD = {
+    "from_avro": "stops at the first corrupt record, or in PERMISSIVE mode gives null without a reason",
+    "baseline": "stops at the first corrupt record",
+}
 
 
-def _framed(schema_id: int, schema: Any, value: Any) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, schema, value)
-    return b"\x00" + schema_id.to_bytes(4, "big") + out.getvalue()
+def _with_clean(name: str, stream: Stream, *, block: int, skipped: dict[str, str]) -> Workload:
+    copies = {"ours": 10, "ours_clean": 10}
+    return Workload(
+        name, stream, block, copies if "baseline" in skipped else {"baseline": 1, **copies}, skipped
+    )
 
 
-def _narrow(chance: random.Random, number: int) -> dict[str, Any]:
-    return {"id": number, "note": f"note {chance.randrange(10**6)}"}
-
-
-def _typical(chance: random.Random, number: int) -> dict[str, Any]:
-    cents = chance.randrange(-(10**6), 10**8)
-    return {
-        "id": number,
-        "note": None if chance.random() < 0.3 else "größer " * chance.randrange(1, 8),
-        "total": cents.to_bytes(cents.bit_length() // 8 + 1, "big", signed=True),
-        "placed_on": 19_000 + chance.randrange(1000),
-        "changed_at": f"2026-01-{chance.randrange(1, 29):02}T10:11:12.{chance.randrange(10**6):06}Z",
-        "rank": chance.randrange(1000),
-        "photo": chance.randbytes(chance.randrange(40)),
-        "tags": [f"tag{chance.randrange(50)}" for _ in range(chance.randrange(4))],
-    }
-
-
-WORKLOADS = (
-    Workload("narrow", (field("id", "long"), field("note", optional("string"))), _narrow),
-    Workload("typical", tuple(ROW_FIELDS), _typical),
+UDF = (
+    Workload(
+        "udf_envelope",
+        Stream(ORDERS),
+        100_000,
+        {
+            "baseline": 1,
+            "fastavro": 2,
+            "ours": 10,
+            "ours_projected": 10,
+            "from_avro": 10,
+            "identity": 10,
+            "scan": 10,
+        },
+    ),
+    _with_clean("udf_corrupt", CORRUPT, block=50_000, skipped=_NO_BAD),
+    _with_clean("udf_ids_2", Stream(ORDERS, versions=2), block=50_000, skipped=_ONE_ID),
+    _with_clean("udf_ids_50", ORDERS_50, block=50_000, skipped=_ONE_ID),
+    _with_clean("udf_plans_50", Stream(ORDERS, versions=50, plans=True), block=50_000, skipped=_ONE_ID),
+    Workload("udf_narrow", Stream(NARROW), 50_000, {"baseline": 1, "ours": 12, "from_avro": 12}),
+    Workload("udf_wide", Stream(WIDE), 10_000, {"baseline": 1, "ours": 8, "from_avro": 8}),
+    Workload("udf_strings", Stream(STRINGS), 10_000, {"baseline": 2, "ours": 8, "from_avro": 8}),
+    Workload("udf_arrays", Stream(ARRAYS), 50_000, {"baseline": 1, "ours": 8, "from_avro": 8}),
 )
+_DECODERS = {"confluent": 1, "fastavro": 1, "ours": 20}
+_BESIDE_CLEAN = {**_DECODERS, "ours_clean": 20}
+
+DECODE = (
+    Workload("decode_envelope", Stream(ORDERS), 10_000, {**_DECODERS, "ours_projected": 20}),
+    Workload(
+        "decode_corrupt",
+        CORRUPT,
+        10_000,
+        {"ours": 20, "ours_clean": 20},
+        dict.fromkeys(("confluent", "fastavro"), "stops at the first corrupt record"),
+    ),
+    Workload("decode_ids_2", Stream(ORDERS, versions=2), 10_000, _BESIDE_CLEAN),
+    Workload("decode_ids_50", ORDERS_50, 10_000, _BESIDE_CLEAN),
+    Workload("decode_plans_50", Stream(ORDERS, versions=50, plans=True), 10_000, _BESIDE_CLEAN),
+    Workload("decode_narrow", Stream(NARROW), 10_000, _DECODERS),
+    Workload("decode_wide", Stream(WIDE), 4_000, {**_DECODERS, "ours": 5}),
+    Workload("decode_strings", Stream(STRINGS), 4_000, {**_DECODERS, "ours": 10}),
+    Workload("decode_arrays", Stream(ARRAYS), 10_000, {**_DECODERS, "ours": 10}),
+)
+MEMORY = "udf_memory"
+
+
+def chosen(only: str | None) -> list[str]:
+    """Workloads by a part (`udf`, `decode`, `memory`), by their own name, or all."""
+    parts = {
+        "udf": [each.name for each in UDF],
+        "decode": [each.name for each in DECODE],
+        "memory": [MEMORY],
+    }
+    everything = [name for names in parts.values() for name in names]
+    if only is None:
+        return everything
+    return parts.get(only) or [name for name in everything if name == only]
