@@ -143,7 +143,10 @@ class MissingConnectionError(ConfigError):
 class UnsupportedTypeError(ConfigError):
     code = "UNSUPPORTED_TYPE"
     sentence = "column {column} of {table} has the type {type}, which is not supported yet"
-    advice = "Leave the column out at the connector (column.exclude.list) until a release knows the type."
+    advice = (
+        "Leave the column out until a release knows the type: drop_columns of the table, or "
+        "column.exclude.list at the connector."
+    )
     table: str
     column: str
     type: str

@@ -68,7 +68,8 @@ def _fastavro(stream: Stream, rows: DataFrame) -> DataFrame:
 
 
 def _ours(stream: Stream, rows: DataFrame) -> DataFrame:
-    return decoded(rows, plans_of(stream), attempt="bench")
+    seconds = rows.sparkSession.sparkContext.accumulator(0.0)
+    return decoded(rows, plans_of(stream), attempt="bench", decode_seconds=seconds)
 
 
 def _ours_projected(stream: Stream, rows: DataFrame) -> DataFrame:

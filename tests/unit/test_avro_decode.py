@@ -44,8 +44,10 @@ def both_ways(frames: Sequence[bytes | None], plans: FramePlans, **columns: pa.A
         one_by_one = decode_frames(batch, plans)
     as_columns.validate(full=True)
     assert as_columns.schema == plans.schema
-    for one, other in zip(as_columns.to_pylist(), one_by_one.to_pylist(), strict=True):
-        assert repr(one) == repr(other)
+    for row in range(len(batch)):
+        one, other = as_columns.slice(row, 1), one_by_one.slice(row, 1)
+        # Python has no years beyond 9999, and a NaN is never equal.
+        assert one.equals(other) or repr(one.to_pylist()) == repr(other.to_pylist())
     return as_columns
 
 

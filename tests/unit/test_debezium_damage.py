@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import fastavro
@@ -24,7 +25,7 @@ from debezium_damage import (  # type: ignore[import-not-found]
     truncations,
     value_bytes,
 )
-from debezium_records import HEADERS, kafka_batch, raw_schema  # type: ignore[import-not-found]
+from debezium_records import HEADERS, columns, kafka_batch, raw_schema  # type: ignore[import-not-found]
 
 from cdc_lakehouse.avro import frames
 from cdc_lakehouse.avro.constants import LEAST_ROWS
@@ -39,6 +40,17 @@ def test_sound_records_are_the_same_both_ways():
     found = decoded_both_ways([*records, (key_bytes(), None), (None, value_bytes(EVENTS[4]))])
     assert found[0].column("decode_error").null_count == len(records) + 2
     assert first_difference(found) is None
+
+
+def test_no_headers_are_null_however_they_are_sent():
+    some = [None, [], [{"key": "a", "value": b"1"}]] * 40
+    records = [(key_bytes(number), value_bytes(EVENTS[0])) for number in range(len(some))]
+    none: list[Any] = [[]] * len(some)
+    for headers in (some, none):
+        batch = kafka_batch(*records).set_column(6, "headers", pa.array(headers, HEADERS))
+        found = batch_decoded_both_ways(batch)
+        assert first_difference(found) is None
+        assert found[0].column("headers").to_pylist() == [each or None for each in headers]
 
 
 @pytest.mark.parametrize("value", EVENTS)
@@ -60,6 +72,21 @@ def test_damage_among_many_alike_is_told_apart(value):
         some = damaged[start : start + 40]
         records = [(key_bytes(), each) for each in [whole] * (LEAST_ROWS - 20) + some + [whole] * 2]
         assert first_difference(decoded_both_ways(records)) is None
+
+
+@pytest.mark.parametrize("value", EVENTS)
+def test_dropped_columns_are_passed_over_both_ways(value):
+    """Their texts need not be UTF-8; all other damage is found."""
+    whole = value_bytes(value)
+    left = columns(SCHEMA)
+    dropped = frozenset({"note", "tags", "store", "huge", "mood", "photo"})
+    row = tuple(column for column in left.row if column.name not in dropped)
+    known = told(columns=replace(left, row=row), dropped=dropped)
+    some = [*truncations(whole), *bit_flips(whole), whole, whole.replace("hällo".encode(), b"h\xff\xffllo")]
+    found = decoded_both_ways([(key_bytes(), each) for each in some], known)
+    assert first_difference(found) is None
+    assert found[0].column("decode_error").is_valid().to_pylist()[-2:] == [False, False]
+    assert {field.name for field in found[0].schema.field("after").type} == {column.name for column in row}
 
 
 @pytest.mark.parametrize("value", EVENTS)

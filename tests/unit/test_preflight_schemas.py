@@ -34,6 +34,17 @@ def envelope(*columns: Mapping[str, object]) -> str:
     )
 
 
+def test_a_dropped_column_may_be_of_any_type_and_must_exist():
+    bad = {"type": "bytes", "logicalType": "decimal", "scale": "x"}
+    schemas = TopicSchemas(KEY, envelope({"name": "odd", "type": bad}))
+    assert [each.exit_code for each in topic_schema_findings("orders", "t", schemas)] == [ExitCode.CONFIG]
+    found = list(topic_schema_findings("orders", "t", schemas, dropped=frozenset({"odd", "od"})))
+    assert "columns 1, key id" in found[0].sentence
+    assert [each.sentence for each in found[1:]] == [
+        "drop_columns names od, which the newest schema does not have"
+    ]
+
+
 class ScriptedRegistry:
     """Subjects with the texts of their versions, the oldest first."""
 

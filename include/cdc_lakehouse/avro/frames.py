@@ -58,9 +58,9 @@ def _schema_ref(data: bytes) -> SchemaRef:
 
 def id_headers(headers: pa.Array, name: str) -> pa.Array | None:
     """Per record the last header of that name, null where there is none; None where no record has one."""
-    if headers.null_count == len(headers):
-        return None
     items = headers.flatten()
+    if not len(items):
+        return None
     found = np.flatnonzero(pc.equal(items.field("key"), name).fill_null(False).to_numpy(zero_copy_only=False))
     if not len(found):
         return None

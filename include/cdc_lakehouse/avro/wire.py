@@ -6,7 +6,7 @@ same wire plan; their records can be decoded together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cdc_lakehouse.avro.schema_types import SchemaTypes
@@ -40,6 +40,14 @@ def wire_plan(types: SchemaTypes) -> Wire:
     """
     planning, node = _Planning(types), types.resolve(types.root)
     return planning.structure(node["type"], node) if isinstance(node, dict) else planning.plan(node)
+
+
+def without_text(wire: Wire) -> Wire:
+    """The same bytes with texts read as bytes: what nobody wants to see need not be UTF-8."""
+    if wire.kind == "recursive":
+        return wire
+    kind = "bytes" if wire.kind == "string" else wire.kind
+    return replace(wire, kind=kind, parts=tuple(map(without_text, wire.parts)))
 
 
 class _Planning:

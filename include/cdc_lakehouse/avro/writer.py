@@ -35,6 +35,11 @@ class WriterSchema:
     def resolve(self, node: Any) -> Any:
         return self.types.resolve(node)
 
+    def reading(self, wire: Wire) -> WriterSchema:
+        """The same schema with another plan for the same bytes."""
+        budget = Budget()
+        return WriterSchema(self.types, compile_reader(wire, budget), wire, budget)
+
     def read(self, payload: bytes) -> Any:
         """Raw values of one record; all bytes must be used. Raises `RecordFault`."""
         self.budget.begin(len(payload))

@@ -27,8 +27,13 @@ def decoded(
     however often it was tried or doubled; a batch that is run again counts again.
     """
     shared = records.sparkSession.sparkContext.broadcast(plans)
-    rows = records.select(*_KAFKA_COLUMNS).mapInArrow(
-        _decoder(shared, decode_seconds), decoded_schema(plans.columns)
+    # An empty list for no headers: on its way to Python Spark walks over all null ones before it, for
+    # every row again, which costs more than everything else.
+    headers = F.coalesce("headers", F.array().cast(records.schema["headers"].dataType))
+    rows = (
+        records.select(*_KAFKA_COLUMNS)
+        .withColumn("headers", headers)
+        .mapInArrow(_decoder(shared, decode_seconds), decoded_schema(plans.columns))
     )
     return rows.select(
         "*",

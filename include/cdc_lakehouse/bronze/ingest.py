@@ -59,6 +59,7 @@ class TableIngest:
             self._table.topics,
             table=self._table.name,
             existing=None if existing is None else columns_in(existing),
+            dropped=frozenset(self._table.drop_columns),
         )
         if existing is None:
             schema = table_schema(self._schemas.columns)
@@ -119,6 +120,7 @@ class TableIngest:
             columns=schemas.columns,
             schemas=schemas.texts,
             keep_raw=self._table.raw is Raw.ALWAYS,
+            dropped=schemas.dropped,
             null_if_out_of_range=self._table.out_of_range is OutOfRange.AS_NULL,
         )
 

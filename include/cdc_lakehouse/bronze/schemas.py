@@ -25,15 +25,22 @@ class KnownSchemas:
     texts: Mapping[SchemaRef, str]
     key_text: str
     """The key schema that new value schemas are paired with: a key does not change in a table's life."""
+    dropped: frozenset[str] = frozenset()
+    """Columns that the table leaves out."""
 
     def with_value(self, text: str) -> KnownSchemas:
         """Bronze always ingests: what cannot evolve stays, and its records become undecodable."""
-        new = _columns(self.key_text, text, table=self.table)
+        new = _columns(self.key_text, text, table=self.table, dropped=self.dropped)
         return replace(self, columns=_evolved(self.columns, new, table=self.table))
 
 
 def resolve_subjects(
-    schemas: WriterSchemas, topics: tuple[str, ...], *, table: str, existing: TableColumns | None
+    schemas: WriterSchemas,
+    topics: tuple[str, ...],
+    *,
+    table: str,
+    existing: TableColumns | None,
+    dropped: frozenset[str] = frozenset(),
 ) -> KnownSchemas:
     """All versions of the topics' subjects, the oldest first: the exception in a worker stays rare.
 
@@ -50,7 +57,7 @@ def resolve_subjects(
         for ref, text in of_topic.values.items() if of_topic.keys else ():
             newest_key = list(of_topic.keys.values())[-1]
             try:
-                grown = _grown(known, newest_key, text, table=table, existing=existing)
+                grown = _grown(known, newest_key, text, table=table, existing=existing, dropped=dropped)
             except LakehouseError as exc:
                 reason = exc
                 logger.warning("schema left out", extra={"schema_id": str(ref), "reason": str(exc)})
@@ -92,18 +99,24 @@ def _told(ranges: Ranges) -> str:
 
 
 def _grown(
-    known: KnownSchemas | None, key: str, value: str, *, table: str, existing: TableColumns | None
+    known: KnownSchemas | None,
+    key: str,
+    value: str,
+    *,
+    table: str,
+    existing: TableColumns | None,
+    dropped: frozenset[str],
 ) -> KnownSchemas:
     if known is not None:
         return known.with_value(value)
-    new = _columns(key, value, table=table)
+    new = _columns(key, value, table=table, dropped=dropped)
     columns = new if existing is None else _evolved(existing, new, table=table)
-    return KnownSchemas(table=table, columns=columns, texts={}, key_text=key)
+    return KnownSchemas(table=table, columns=columns, texts={}, key_text=key, dropped=dropped)
 
 
-def _columns(key: str, value: str, *, table: str) -> TableColumns:
-    columns = columns_of(key, value, table=table)
-    for column, names in unknown_types(value, table=table).items():
+def _columns(key: str, value: str, *, table: str, dropped: frozenset[str]) -> TableColumns:
+    columns = columns_of(key, value, table=table, dropped=dropped)
+    for column, names in unknown_types(value, table=table, dropped=dropped).items():
         logger.warning("unknown type stored as it came", extra={"column": column, "types": names})
     return columns
 

@@ -172,6 +172,8 @@ class Table(TableOptions):
     """Its folder in bronze and in silver, and its name in Airflow."""
     topics: Annotated[tuple[TopicName, ...], Field(min_length=1)]
     """The Kafka topic(s) that carry this table's changes."""
+    drop_columns: tuple[Text, ...] = ()
+    """Columns of the source that never enter the lake; decoding passes over them."""
     group: GroupName = "main"
     """Tables of one group share a Spark application and a column of tasks in Airflow."""
 

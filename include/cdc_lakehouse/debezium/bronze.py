@@ -114,7 +114,8 @@ def _bronze(batch: pa.RecordBatch, parts: Mapping[str, pa.Array], plans: DecodeP
     after, unavailable = _without_placeholders(parts["after"], plans.placeholder)
     columns = {
         **parts,
-        **{name: batch.column(name) for name in ("topic", "partition", "offset", "headers")},
+        **{name: batch.column(name) for name in ("topic", "partition", "offset")},
+        "headers": _null_if_empty(batch.column("headers")),
         "kafka_timestamp": batch.column("timestamp"),
         "after": after,
         "unavailable": unavailable,
@@ -123,6 +124,13 @@ def _bronze(batch: pa.RecordBatch, parts: Mapping[str, pa.Array], plans: DecodeP
     schema = bronze_schema(plans.columns)
     arrays = [_as(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _null_if_empty(headers: pa.Array) -> pa.Array:
+    """Spark sends an empty list where Kafka has no headers (`bronze.decode_udf`)."""
+    if headers.null_count == len(headers) or not len(headers.flatten()):
+        return pa.nulls(len(headers), headers.type)
+    return pc.if_else(pc.equal(pc.list_value_length(headers), 0), pa.scalar(None, headers.type), headers)
 
 
 def _offsets(batch: pa.RecordBatch) -> np.ndarray:

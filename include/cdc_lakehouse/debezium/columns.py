@@ -31,23 +31,30 @@ class TableColumns:
     row: tuple[Column, ...]
 
 
-def columns_of(key_schema: str, value_schema: str, *, table: str) -> TableColumns:
+def columns_of(
+    key_schema: str, value_schema: str, *, table: str, dropped: frozenset[str] = frozenset()
+) -> TableColumns:
     """From one pair of writer schemas (JSON texts). Raises a `ConfigError` for what cannot be planned."""
     key = _columns(plan_key(key_schema, table=table).fields, table=table)
     for column in key:
+        if column.name in dropped:
+            feature = f"{column.name}, part of the key of {table}, in drop_columns"
+            raise NotSupportedYetError(feature=feature)
         if not _may_be_key(column.type):
             what = f"{column.type} as part of the key"
             raise UnsupportedTypeError(table=table, column=column.name, type=what)
-    row = _columns(plan_envelope(value_schema, table=table).after, table=table)
+    row = _columns(plan_envelope(value_schema, table=table, dropped=dropped).after, table=table)
     return TableColumns(key=key, row=row)
 
 
-def unknown_types(value_schema: str, *, table: str) -> dict[str, tuple[str, ...]]:
+def unknown_types(
+    value_schema: str, *, table: str, dropped: frozenset[str] = frozenset()
+) -> dict[str, tuple[str, ...]]:
     """Column -> semantic names in it that this release does not know (`cdc-semantics` §7).
 
     Raises what `columns_of` raises.
     """
-    row = plan_envelope(value_schema, table=table).after
+    row = plan_envelope(value_schema, table=table, dropped=dropped).after
     return {field.name: field.unknown for field in row if field.unknown}
 
 

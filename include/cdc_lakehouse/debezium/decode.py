@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -116,5 +117,6 @@ def _programs(plans: DecodePlans) -> tuple[Programs, Programs]:
     """A worker decodes with one object of plans at a time; a changed one starts anew."""
     if not (_latest and _latest[0][0] is plans):
         keys = Programs(plans, plans.columns.key, key_decoder)
-        _latest[:] = [(plans, (keys, Programs(plans, plans.columns.row, value_decoder)))]
+        values = Programs(plans, plans.columns.row, partial(value_decoder, dropped=plans.dropped))
+        _latest[:] = [(plans, (keys, values))]
     return _latest[0][1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from cdc_lakehouse.avro.faults import RecordFault, ValueFault
@@ -100,8 +100,10 @@ class KeyDecoder:
 class ValueDecoder:
     """Change events of one writer schema."""
 
-    def __init__(self, text: str, columns: tuple[Column, ...], table: str) -> None:
-        self.plan: Envelope = _planned(plan_envelope, text, table)
+    def __init__(
+        self, text: str, columns: tuple[Column, ...], table: str, dropped: frozenset[str] = frozenset()
+    ) -> None:
+        self.plan: Envelope = _planned(partial(plan_envelope, dropped=dropped), text, table)
         self._before = _slots(self.plan.before, columns)
         self._after = _slots(self.plan.after, columns)
 
@@ -129,10 +131,12 @@ def key_decoder(text: str, columns: tuple[Column, ...], table: str) -> KeyDecode
 
 
 @lru_cache(maxsize=4096)
-def value_decoder(text: str, columns: tuple[Column, ...], table: str) -> ValueDecoder | RecordFault:
+def value_decoder(
+    text: str, columns: tuple[Column, ...], table: str, dropped: frozenset[str] = frozenset()
+) -> ValueDecoder | RecordFault:
     """The fault that every record of this schema has, when it cannot be an event of the table."""
     try:
-        return ValueDecoder(text, columns, table)
+        return ValueDecoder(text, columns, table, dropped)
     except RecordFault as fault:
         return fault.at("value")
 

@@ -26,5 +26,7 @@ class DecodePlans:
     """Key and value together; a larger record is undecodable."""
     null_if_out_of_range: bool = False
     """A value that its column cannot hold becomes NULL and spares its record (`out_of_range: as_null`)."""
+    dropped: frozenset[str] = frozenset()
+    """Columns of the source that the table leaves out (`drop_columns`): passed over, not decoded."""
     placeholder: str = PLACEHOLDER
     """The connector's `unavailable.value.placeholder` (`cdc-semantics` §3)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -31,7 +32,11 @@ def events_of(batch: pa.RecordBatch, plans: DecodePlans) -> list[Event]:
     keys = _frames(admitted["key"], id_headers(headers, KEY_SCHEMA_ID), events, "key")
     values = _frames(admitted["value"], id_headers(headers, VALUE_SCHEMA_ID), events, "value")
     _decode_all(keys, events, _decoders(keys, plans, plans.columns.key, key_decoder))
-    _decode_all(values, events, _decoders(values, plans, plans.columns.row, value_decoder))
+    _decode_all(
+        values,
+        events,
+        _decoders(values, plans, plans.columns.row, partial(value_decoder, dropped=plans.dropped)),
+    )
     for event, key, value in zip(events, keys, values, strict=True):
         event.schema_ids = _number(key), _number(value)
     return events

@@ -38,10 +38,13 @@ def schema_findings(pipeline: Pipeline, registry: Subjects) -> Iterator[Finding]
     """One line per topic, and one more for each column that will not arrive as it was written."""
     for table in pipeline.tables:
         for topic in table.topics:
-            yield from topic_schema_findings(table.name, topic, read_schemas(registry, topic))
+            schemas, dropped = read_schemas(registry, topic), frozenset(table.drop_columns)
+            yield from topic_schema_findings(table.name, topic, schemas, dropped=dropped)
 
 
-def topic_schema_findings(table: str, topic: str, schemas: TopicSchemas) -> Iterator[Finding]:
+def topic_schema_findings(
+    table: str, topic: str, schemas: TopicSchemas, *, dropped: frozenset[str] = frozenset()
+) -> Iterator[Finding]:
     subject = f"schema of {topic}"
     if schemas.value is None:
         yield Finding.warning(
@@ -59,8 +62,8 @@ def topic_schema_findings(table: str, topic: str, schemas: TopicSchemas) -> Iter
         )
         return
     try:
-        columns = columns_of(schemas.key, schemas.value, table=table)
-        unknown = unknown_types(schemas.value, table=table)
+        columns = columns_of(schemas.key, schemas.value, table=table, dropped=dropped)
+        unknown = unknown_types(schemas.value, table=table, dropped=dropped)
     except LakehouseError as error:
         yield Finding.from_error(subject, error)
         return
@@ -71,7 +74,14 @@ def topic_schema_findings(table: str, topic: str, schemas: TopicSchemas) -> Iter
             f"{column} has a type that this release does not know: {', '.join(names)}",
             "Its values are stored as they come; a release that knows the type may store it otherwise.",
         )
-    turned = null_becomes_default(schemas.value)
+    absent = dropped - {field["name"] for field in _row_fields(json.loads(schemas.value))}
+    if absent:
+        yield Finding.warning(
+            subject,
+            f"drop_columns names {', '.join(sorted(absent))}, which the newest schema does not have",
+            "Compare the spelling with the source; a name that is gone there may go from drop_columns too.",
+        )
+    turned = [name for name in null_becomes_default(schemas.value) if name not in dropped]
     if turned:
         yield Finding.warning(
             subject,
