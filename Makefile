@@ -65,9 +65,9 @@ test-spark: $(FETCHED) ## Cases through the oracle and through real Delta tables
 	@$(RUN) -m pytest tests/spark
 test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 	@$(RUN) -m pytest tests/stack
-bench: $(FETCHED) ## Measure; results under tests/bench/results
-	@$(RUN) -m artifacts fetch --group spark-bench
-	@PYTHONPATH=include:tests $(RUN) -m bench $(if $(ONLY),--only $(ONLY))
+bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
+	@$(RUN) -m artifacts fetch --group spark-bench || echo "no jar of Spark's own Avro reader: from_avro will be skipped"
+	@PYTHONPATH=include:tests $(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(PROFILE),--profile) $(if $(REFERENCE),--reference)
 fuzz: $(READY) ## Damaged records through both decoders, which must agree: make fuzz FUZZ_SECONDS=60
 	@PYTHONPATH=include:tests/unit $(RUN) tests/fuzz/fuzz_decode.py --seconds $(or $(FUZZ_SECONDS),60)
 lock: $(READY) ## Resolve requirements.txt again into requirements.lock

@@ -17,8 +17,10 @@ from bench.spark_session import engine  # type: ignore[import-not-found]
 from bench.workloads import DECODE, UDF, chosen  # type: ignore[import-not-found]
 
 LEAST_REPETITIONS = 5
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
+@app.command()
 def main(
     *,
     only: Annotated[str | None, typer.Option(help="A part (udf, decode, memory) or one workload.")] = None,
@@ -83,4 +85,4 @@ def _say(name: str) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.expected import (  # type: ignore[import-not-found]
+    Expected,
     WrongRowError,
-    bronze,
-    envelopes,
     essence,
-    few,
-    plain,
 )
 from bench.streams import Stream  # type: ignore[import-not-found]
 
@@ -27,26 +24,25 @@ def undecodable(who: str, gives: str, stream: Stream, rows: Sequence[Row], size:
     """
     sent = stream.records(size if stream.corrupt else len(rows))[: len(rows)]
     clean = stream.clean().records(len(rows))
-    refused = 0
+    expected, refused = Expected(stream), 0
     for number, (row, record, undamaged) in enumerate(zip(rows, sent, clean, strict=True)):
         if record != undamaged and row.get("decode_error") is not None:
             # A damaged record may be refused, or read as the other bytes that it has now.
             refused += 1
             continue
-        expected, given = _pair(gives, stream, row, record)
-        if given != expected:
-            raise WrongRowError(f"{who}, {stream.name}: record {number} is {given}, by fastavro {expected}")
+        right, given = _pair(gives, expected, row, record)
+        if given != right:
+            raise WrongRowError(f"{who}, {stream.name}: record {number} is {given}, by fastavro {right}")
     return refused
 
 
-def _pair(gives: str, stream: Stream, row: Row, record: Record) -> tuple[Any, Any]:
-    if gives == "bytes":
-        return record, (row["key"], row["value"])
-    (envelope,) = envelopes(stream, [record])
+def _pair(gives: str, expected: Expected, row: Row, record: Record) -> tuple[Any, Any]:
     match gives:
         case "bronze":
-            return bronze(stream, envelope), essence(row)
+            return expected.bronze(record), essence(row)
         case "projected":
-            return few(envelope), {name: row[name] for name in _FEW}
+            return expected.few(record), {name: row[name] for name in _FEW}
+        case "bytes":
+            return record, (row["key"], row["value"])
         case _:
-            return envelope, plain({name: row[name] for name in ("key", "value")})
+            return expected.envelope(record), {name: row[name] for name in ("key", "value")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -16,68 +16,62 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "io.debezium.time.ZonedTimestamp": lambda text: datetime.fromisoformat(text).astimezone(UTC),
     "io.debezium.time.MicroTimestamp": lambda micros: _EPOCH + timedelta(microseconds=micros),
 }
+_SAME = ("key", "op", "before", "after", "transaction", "decode_error")
+_SOURCE = ("connector", "name", "db", "schema", "table", "lsn")
 
 
 class WrongRowError(Exception):
     """A variant reads something else than fastavro does."""
 
 
-def envelopes(stream: Stream, records: Iterable[tuple[bytes, bytes]]) -> list[Row]:
-    """`key` and `value` as fastavro reads them, logical types and all."""
-    read_key, read_value = fastavro_readers(stream.key_text, stream.value_texts)
-    return [{"key": read_key(key), "value": read_value(value)} for key, value in records]
+class Expected:
+    """Of the records of one stream."""
 
+    def __init__(self, stream: Stream) -> None:
+        self._read_key, self._read_value = fastavro_readers(stream.key_text, stream.value_texts)
+        self._conversions = _conversions(stream)
 
-def bronze(stream: Stream, found: Row) -> Row:
-    """The part of the bronze row that tells what the record said."""
-    value, source = found["value"], found["value"]["source"]
-    conversions = _conversions(stream)
-    return {
-        "key": found["key"],
-        "op": value["op"],
-        "before": _typed(value["before"], conversions),
-        "after": _typed(value["after"], conversions),
-        "source": {name: source[name] for name in ("connector", "name", "db", "schema", "table", "lsn")},
-        "tx_id": source["txId"],
-        "transaction": value["transaction"],
-        "row": source["lsn"],
-        "decode_error": None,
-    }
+    def envelope(self, record: tuple[bytes, bytes]) -> Row:
+        """`key` and `value` as fastavro reads them, logical types and all."""
+        return {"key": self._read_key(record[0]), "value": self._read_value(record[1])}
+
+    def bronze(self, record: tuple[bytes, bytes]) -> Row:
+        """The part of the bronze row that tells what the record said."""
+        found = self.envelope(record)
+        value, source = found["value"], found["value"]["source"]
+        return {
+            "key": found["key"],
+            "op": value["op"],
+            "before": _typed(value["before"], self._conversions),
+            "after": _typed(value["after"], self._conversions),
+            "source": {name: source[name] for name in _SOURCE},
+            "tx_id": source["txId"],
+            "transaction": value["transaction"],
+            "row": source["lsn"],
+            "decode_error": None,
+        }
+
+    def few(self, record: tuple[bytes, bytes]) -> Row:
+        """What the projection keeps."""
+        found = self.envelope(record)
+        value, after = found["value"], found["value"]["after"]
+        return {
+            "key": found["key"],
+            "op": value["op"],
+            "after": None if after is None else {name: after[name] for name in ("customer_id", "status")},
+            "source": {"lsn": value["source"]["lsn"]},
+        }
 
 
 def essence(row: Row) -> Row:
-    """The same part of a bronze row that was decoded."""
+    """What `Expected.bronze` tells, of a row that was decoded."""
     source = row["source"] or {}
     return {
-        **{name: row[name] for name in ("key", "op", "transaction", "decode_error")},
-        "before": plain(row["before"]),
-        "after": plain(row["after"]),
-        "source": {name: source.get(name) for name in ("connector", "name", "db", "schema", "table", "lsn")},
+        **{name: row[name] for name in _SAME},
+        "source": {name: source.get(name) for name in _SOURCE},
         "tx_id": source.get("tx_id"),
         "row": (row["position"] or {}).get("row"),
     }
-
-
-def few(found: Row) -> Row:
-    """What the projection keeps."""
-    value = found["value"]
-    after = value["after"]
-    return {
-        "key": found["key"],
-        "op": value["op"],
-        "after": None if after is None else {name: after[name] for name in ("customer_id", "status")},
-        "source": {"lsn": value["source"]["lsn"]},
-    }
-
-
-def plain(value: Any) -> Any:
-    """Arrow gives a map as pairs."""
-    if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
-    if isinstance(value, list):
-        pairs = value and all(isinstance(each, tuple) for each in value)
-        return dict(value) if pairs else [plain(each) for each in value]
-    return value
 
 
 def _conversions(stream: Stream) -> dict[str, Callable[[Any], Any]]:

@@ -55,7 +55,7 @@ def verified(workload: Workload, name: str, folder: Path) -> Path:
     path: Path
     (path,) = written(stream, workload.block, folder)
     given = variant.prepare(stream)(_batch(path))
-    rows = given.to_pylist() if isinstance(given, pa.RecordBatch) else given
+    rows = given.to_pylist(maps_as_pydicts="strict") if isinstance(given, pa.RecordBatch) else given
     bad = undecodable(name, variant.gives, stream, rows, workload.block)
     if bool(bad) != bool(stream.corrupt):
         raise ValueError(f"{workload.name} {name}: {bad} records were undecodable")

@@ -40,6 +40,7 @@ def _confluent(key_text: str, value_texts: tuple[tuple[int, str], ...]) -> tuple
 
 
 def fastavro_readers(key_text: str, value_texts: Mapping[int, str]) -> tuple[ReadRecord, ReadRecord]:
+    """Of keys and of values, the schema by the id in the frame."""
     key = fastavro.parse_schema(json.loads(key_text))
     values = {schema_id: fastavro.parse_schema(json.loads(text)) for schema_id, text in value_texts.items()}
     read = fastavro.schemaless_reader

@@ -21,7 +21,7 @@ _ZEROS: dict[str, Any] = {"long": 0, "int": 0, "string": "", "boolean": False, "
 """What Debezium sends for a column that is not null and that the log did not keep."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Shape:
     name: str
     fields: tuple[Field, ...]

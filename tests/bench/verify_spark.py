@@ -23,7 +23,7 @@ def verify(variant: Variant, stream: Stream, block: DataFrame, *, size: int, fol
     count = size if stream.corrupt else min(VERIFIED, size)
     path = str(folder / "verified")
     variant.plan(stream, block.where(block["offset"] < count)).write.mode("overwrite").parquet(path)
-    found = pq.read_table(path).sort_by("offset").to_pylist()
+    found = pq.read_table(path).sort_by("offset").to_pylist(maps_as_pydicts="strict")
     if [row["offset"] for row in found] != list(range(count)):
         raise WrongRowError(f"{variant.name}: {len(found)} rows for {count} records, or others")
     refused: int = undecodable(variant.name, variant.gives, stream, found, size)
