@@ -119,7 +119,7 @@ def test_a_range_without_records_advances_the_ledger(stocked):
 
     result = stocked.ingest(ORDERS, [], plan=plan)
 
-    assert result.counts == {"appended": 0, "undecodable": 0}
+    assert result.counts == {"appended": 0, "undecodable": 0, "out_of_range": 0}
     assert ledger_of(stocked).end(SOURCE, 0) == 5
     assert ledger_of(stocked).seq == 2
 

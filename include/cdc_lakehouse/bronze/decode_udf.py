@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyspark import Accumulator, Broadcast
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
-from cdc_lakehouse.lake.bronze_schema import ATTEMPT, INGESTED_AT, decoded_schema
+from cdc_lakehouse.lake.bronze_schema import ATTEMPT, INGESTED_AT, table_schema
 
 _KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "headers")
 
@@ -30,20 +31,17 @@ def decoded(
     # An empty list for no headers: on its way to Python Spark walks over all null ones before it, for
     # every row again, which costs more than everything else.
     headers = F.coalesce("headers", F.array().cast(records.schema["headers"].dataType))
-    rows = (
-        records.select(*_KAFKA_COLUMNS)
-        .withColumn("headers", headers)
-        .mapInArrow(_decoder(shared, decode_seconds), decoded_schema(plans.columns))
-    )
-    return rows.select(
-        "*",
-        F.current_timestamp().alias(INGESTED_AT.name),
-        F.lit(attempt).alias(ATTEMPT.name),
-    )
+    told = records.select(*_KAFKA_COLUMNS).withColumn("headers", headers)
+    stamp = {INGESTED_AT.name: _now(), ATTEMPT.name: pa.scalar(attempt)}
+    return told.mapInArrow(_decoder(shared, stamp, decode_seconds), table_schema(plans.columns))
+
+
+def _now() -> pa.Scalar:
+    return pa.scalar(datetime.now(UTC), pa.timestamp("us", tz="UTC"))
 
 
 def _decoder(
-    shared: Broadcast[DecodePlans], decode_seconds: Accumulator[float]
+    shared: Broadcast[DecodePlans], stamp: Mapping[str, pa.Scalar], decode_seconds: Accumulator[float]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     driver = installed()
 
@@ -55,6 +53,9 @@ def _decoder(
             decode_seconds.add(time.perf_counter() - started)
             if rows.num_rows != batch.num_rows:
                 raise ValueError(f"{batch.num_rows} records became {rows.num_rows} rows")
+            # Here and not in Spark, which would copy every row once more for two columns.
+            for name, value in stamp.items():
+                rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
             yield rows
 
     return decode_batches
