@@ -151,5 +151,6 @@ def _value(frame: pa.Scalar, header: bytes | None, plans: FramePlans) -> Any:
     ref, payload = parse_frame(frame.as_py(), header)
     writer = plans.writer(ref)
     if isinstance(writer, RecordFault):
-        raise writer
+        # A new one: raised again and again, the cached one would keep the frames and batches of each time.
+        raise RecordFault(writer.code, writer.detail)
     return writer.value(payload, plans.type)
