@@ -25,7 +25,9 @@ class DecimalTextColumn:
     scale: int
 
     def __call__(self, column: pa.Array) -> tuple[pa.Array, Refused]:
-        return decimal_texts(column, np.full(len(column), self.scale, np.int64))
+        # A schema may say any number; beyond the bound all are as bad, and some do not fit 64 bits.
+        scale = max(-MAX_SCALE - 1, min(self.scale, MAX_SCALE + 1))
+        return decimal_texts(column, np.full(len(column), scale, np.int64))
 
 
 def decimal_texts(column: pa.Array, scale: np.ndarray) -> tuple[pa.Array, Refused]:
