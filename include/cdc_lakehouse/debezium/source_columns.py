@@ -62,7 +62,7 @@ def _commit_time(block: pa.StructArray) -> pa.Array:
     time = micros
     if micros.null_count:
         found = numbers_of(millis, np.int64)
-        far = (found > _FARTHEST) | (found < -_FARTHEST - 1)
+        far = (found > _FARTHEST) | (found < -_FARTHEST)
         scaled = with_numbers(millis, np.where(far, 0, found) * 1000, pa.int64())
         if far.any():
             scaled = pc.if_else(pa.array(far), pa.scalar(None, pa.int64()), scaled)
