@@ -115,8 +115,10 @@ _latest: list[tuple[DecodePlans, tuple[Programs, Programs]]] = []
 
 def _programs(plans: DecodePlans) -> tuple[Programs, Programs]:
     """A worker decodes with one object of plans at a time; a changed one starts anew."""
-    if not (_latest and _latest[0][0] is plans):
+    known = _latest[0] if _latest else None  # looked at once: threads may share a process
+    if known is None or known[0] is not plans:
         keys = Programs(plans, plans.columns.key, key_decoder)
         values = Programs(plans, plans.columns.row, partial(value_decoder, dropped=plans.dropped))
         _latest[:] = [(plans, (keys, values))]
-    return _latest[0][1]
+        return keys, values
+    return known[1]
