@@ -218,3 +218,29 @@ def test_a_known_type_is_not_told(node):
     told: list[str] = []
     planned(node, told)
     assert told == []
+
+
+def test_a_map_key_that_means_nothing_refuses_its_row_only():
+    key = semantic("string", TIME + "ZonedTimestamp")
+    good = {"key": "2024-01-01T00:00:00Z", "value": 1}
+    bad = {"key": "junk", "value": 2}
+
+    values, refused = both_ways(entries(key, "int"), [[good], [bad, good], None, [], [good, good]])
+
+    assert refused == [False, True, False, False, False]
+    assert [value if value is None else [number for _, number in value] for value in values] == [
+        [1],
+        None,
+        None,
+        [],
+        [1, 1],
+    ]
+
+
+def test_a_map_key_that_is_always_null_leaves_a_list_of_entries():
+    node = entries("null", "int")
+
+    values, refused = both_ways(node, [[{"key": None, "value": 1}]])
+
+    assert pa.types.is_list(planned(node).type)
+    assert (values, refused) == ([[{"key": None, "value": 1}]], [False])

@@ -138,9 +138,13 @@ class _Meaning:
         if self.schema.types.is_recursive(record):
             return None
         key, value = (field["type"] for field in record["fields"])
-        if isinstance(self.schema.resolve(key), list):
+        if self._may_be_null(key):
             return None
         return map_plan(plan(key), plan(value))
+
+    def _may_be_null(self, node: Any) -> bool:
+        node = self.schema.resolve(node)
+        return isinstance(node, list) or (node["type"] if isinstance(node, dict) else node) == "null"
 
 
 def _is_whole(attributes: Mapping[str, Any], name: str | None) -> bool:
