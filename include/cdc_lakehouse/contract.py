@@ -130,7 +130,7 @@ class TableResult:
     batches: int = 0
     """Commits of this run."""
     schema_ids: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """`key` / `value` -> ids of writer schemas that the records of this run have; GUIDs are not among them."""
+    """`key` / `value` -> ids of writer schemas that the records of this run have; GUIDs are left out."""
     registry: Mapping[str, str | int] = field(default_factory=dict)
     """`source`: `registry`, or `archive` when it was away; `calls`: requests for this table."""
     decode_seconds: float | None = None
