@@ -129,6 +129,14 @@ def written(stream: Stream, count: int, folder: Path, *, files: int = 1) -> list
     return paths
 
 
+KEPT = ("id", "customer_id", "status")
+"""Columns of a table that drops the others."""
+
+
+def dropped_of(stream: Stream) -> frozenset[str]:
+    return frozenset(field["name"] for field in stream.shape.fields) - set(KEPT)
+
+
 def plans_of(stream: Stream, *, dropped: frozenset[str] = frozenset()) -> DecodePlans:
     texts = stream.value_texts
     schemas: dict[SchemaRef, str] = {KEY_ID: stream.key_text, **dict(texts.items())}
