@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cdc_lakehouse.avro.frames import id_headers
+from cdc_lakehouse.avro.typed.columns import sizes_of
 from cdc_lakehouse.avro.unknown import UnknownSchemaIdsError
 from cdc_lakehouse.debezium.bronze import bronze_of_columns, bronze_of_events, side_types
 from cdc_lakehouse.debezium.change_columns import Decoded
@@ -70,7 +71,7 @@ class _Work:
     @classmethod
     def of(cls, batch: pa.RecordBatch, plans: DecodePlans) -> _Work:
         key_bytes, value_bytes = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
-        admitted = _sizes(key_bytes) + _sizes(value_bytes) <= plans.max_record_bytes
+        admitted = sizes_of(key_bytes) + sizes_of(value_bytes) <= plans.max_record_bytes
         keys = Side(key_bytes, admitted, id_headers(batch.column("headers"), KEY_SCHEMA_ID))
         values = Side(value_bytes, admitted, id_headers(batch.column("headers"), VALUE_SCHEMA_ID))
         _require_known(keys, values, plans)
@@ -93,11 +94,6 @@ class _Work:
             and bool(self.value.sound[row] or not shown)
             and bool(self.key.fits[row] or event.key is None)
         )
-
-
-def _sizes(column: pa.Array) -> np.ndarray:
-    offsets = np.frombuffer(column.buffers()[1] or bytes(4), np.int32)
-    return np.diff(offsets[column.offset : column.offset + len(column) + 1].astype(np.int64))
 
 
 def _pays(group: Group) -> bool:

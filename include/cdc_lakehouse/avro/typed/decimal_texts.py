@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdc_lakehouse.avro.faults import RecordFault
-from cdc_lakehouse.avro.typed.columns import Refused, present
-from cdc_lakehouse.avro.typed.decimals import LONGEST, sizes_of, words_of
+from cdc_lakehouse.avro.typed.columns import Refused, present, sizes_of
+from cdc_lakehouse.avro.typed.decimals import LONGEST, words_of
 from cdc_lakehouse.avro.typed.values import MAX_SCALE, wide_decimal_of
 
 _SCALES = 64
