@@ -14,6 +14,7 @@ from cdc_lakehouse.avro.faults import RecordFault
 from cdc_lakehouse.avro.typed.plans import ValuePlan
 from cdc_lakehouse.avro.writer import writer_schema
 from cdc_lakehouse.debezium.types import Place, plan_value
+from cdc_lakehouse.errors import UnsupportedTypeError
 
 TIME, DATA = "io.debezium.time.", "io.debezium.data."
 SMALL = {"type": "int", "connect.type": "int16"}
@@ -244,3 +245,15 @@ def test_a_map_key_that_is_always_null_leaves_a_list_of_entries():
 
     assert pa.types.is_list(planned(node).type)
     assert (values, refused) == ([[{"key": None, "value": 1}]], [False])
+
+
+@pytest.mark.parametrize("strange", [[], {}, 1, None])
+@pytest.mark.parametrize("attribute", ["connect.name", "connect.type", "connect.parameters"])
+def test_an_attribute_that_is_no_text_says_nothing(attribute, strange):
+    assert planned({"type": "int", attribute: strange}).type == pa.int32()
+    assert planned({**decimal(10, 2), attribute: strange}).type == pa.decimal128(10, 2)
+
+
+def test_a_decimal_of_an_endless_scale_is_refused():
+    with pytest.raises(UnsupportedTypeError):
+        planned({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": float("inf")})
