@@ -129,8 +129,8 @@ class TableResult:
     """`bronze` / `silver` -> Delta version after this run."""
     batches: int = 0
     """Commits of this run."""
-    schema_ids: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
-    """`key` / `value` -> writer schemas that the records of this run have."""
+    schema_ids: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """`key` / `value` -> ids of writer schemas that the records of this run have; GUIDs are left out."""
     registry: Mapping[str, str | int] = field(default_factory=dict)
     """`source`: `registry`, or `archive` when it was away; `calls`: requests for this table."""
     decode_seconds: float | None = None

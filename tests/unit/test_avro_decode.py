@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from cdc_lakehouse.avro import decode
 from cdc_lakehouse.avro.decode import FramePlans, decode_frames
+from cdc_lakehouse.avro.faults import RecordFault
 from cdc_lakehouse.avro.unknown import UnknownSchemaIdsError, unknown_ids
 
 GUID = UUID("89791762-2336-4186-9674-299b90a802e2")
@@ -258,3 +259,37 @@ def test_plans_can_be_sent_to_another_process():
     plans = pickle.loads(pickle.dumps(FramePlans.of({1: json.dumps(AB)})))  # noqa: S301
     batch = pa.record_batch({"frame": [framed(1, payload(AB, {"a": 1, "b": None}))]})
     assert told(decode_frames(batch, plans)) == [{"a": 1, "b": None}]
+
+
+HOSTILE = {
+    "an enum without symbols": ({"type": "enum", "name": "E", "symbols": []}, b"\x00", "bad_avro"),
+    "a scale beyond 64 bits": (
+        {"type": "bytes", "logicalType": "decimal", "precision": 10**30, "scale": 10**29},
+        b"\x02\x01",
+        "value_out_of_range",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_types_without_a_value_that_fits_cost_their_own_records_only(name):
+    type_, data, code = HOSTILE[name]
+    plans = FramePlans.of({1: json.dumps(record(a=type_)), 2: json.dumps(record(a="string"))})
+    frames = [framed(1, data), framed(2, b"\x02x")]
+
+    rows = both_ways(frames, plans)
+
+    assert rows.column("error")[0].as_py()["code"] == code
+    assert rows.column("error")[1].as_py() is None
+
+
+def test_errors_of_one_schema_over_and_over_keep_nothing_of_their_batches():
+    plans = FramePlans.of({1: '"int"', 2: "{}"})
+    frames = pa.record_batch({"frame": pa.array([framed(2, b"")] * 3, pa.binary())})
+
+    for _ in range(2):
+        assert decode_frames(frames, plans).column("error").null_count == 0
+
+    writer = plans.writer(2)
+    assert isinstance(writer, RecordFault)
+    assert writer.__traceback__ is None

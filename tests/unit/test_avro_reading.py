@@ -75,6 +75,7 @@ def test_anything_else_is_a_bad_frame(data):
         (json.dumps(record(["null", "null"])), "null twice"),
         (json.dumps({**record(), "fields": [{"name": "x", "type": "int"}] * 2}), "two fields of one name"),
         (json.dumps(record({"type": "enum", "name": "E", "symbols": ["x" * 1001]})), "more than 1000 char"),
+        (json.dumps({**record(), "fields": [{"name": "\ud800", "type": "int"}]}), "half a surrogate pair"),
         (json.dumps(record({"type": "array", "items": "null"})), "take no bytes"),
         (json.dumps(record({"type": "array", "items": record(name="E")})), "take no bytes"),
         (json.dumps(doubling(30)), "stand for more than"),

@@ -14,6 +14,7 @@ from cdc_lakehouse.avro.faults import RecordFault
 from cdc_lakehouse.avro.typed.plans import ValuePlan
 from cdc_lakehouse.avro.writer import writer_schema
 from cdc_lakehouse.debezium.types import Place, plan_value
+from cdc_lakehouse.errors import UnsupportedTypeError
 
 TIME, DATA = "io.debezium.time.", "io.debezium.data."
 SMALL = {"type": "int", "connect.type": "int16"}
@@ -218,3 +219,41 @@ def test_a_known_type_is_not_told(node):
     told: list[str] = []
     planned(node, told)
     assert told == []
+
+
+def test_a_map_key_that_means_nothing_refuses_its_row_only():
+    key = semantic("string", TIME + "ZonedTimestamp")
+    good = {"key": "2024-01-01T00:00:00Z", "value": 1}
+    bad = {"key": "junk", "value": 2}
+
+    values, refused = both_ways(entries(key, "int"), [[good], [bad, good], None, [], [good, good]])
+
+    assert refused == [False, True, False, False, False]
+    assert [value if value is None else [number for _, number in value] for value in values] == [
+        [1],
+        None,
+        None,
+        [],
+        [1, 1],
+    ]
+
+
+def test_a_map_key_that_is_always_null_leaves_a_list_of_entries():
+    node = entries("null", "int")
+
+    values, refused = both_ways(node, [[{"key": None, "value": 1}]])
+
+    assert pa.types.is_list(planned(node).type)
+    assert (values, refused) == ([[{"key": None, "value": 1}]], [False])
+
+
+@pytest.mark.parametrize("strange", [[], {}, 1, None])
+@pytest.mark.parametrize("attribute", ["connect.name", "connect.type", "connect.parameters"])
+def test_an_attribute_that_is_no_text_says_nothing(attribute, strange):
+    assert planned({"type": "int", attribute: strange}).type == pa.int32()
+    assert planned({**decimal(10, 2), attribute: strange}).type == pa.decimal128(10, 2)
+
+
+def test_a_decimal_of_an_endless_scale_is_refused():
+    with pytest.raises(UnsupportedTypeError):
+        planned({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": float("inf")})

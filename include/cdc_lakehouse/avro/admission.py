@@ -17,8 +17,6 @@ MAX_DEPTH = 32
 MAX_FIELDS = 2_000
 MAX_EXPANDED = 20_000
 """Fields with every reference written out: few names can stand for very many fields."""
-
-
 MAX_NAME = 1_000
 """Of fields and symbols: a byte of data can stand for one."""
 
@@ -174,6 +172,8 @@ def _check_ends(named: dict[str, Any]) -> None:
 def _check_names(names: list[str]) -> None:
     if any(len(name) > MAX_NAME for name in names):
         raise SchemaRefusedError(f"it has a name of more than {MAX_NAME} characters")
+    if any("\ud800" <= character <= "\udfff" for name in names for character in name):
+        raise SchemaRefusedError("it has a name with half a surrogate pair, which is no text")
 
 
 def _check_expanded(fields: int) -> None:

@@ -32,7 +32,7 @@ from cdc_lakehouse.avro.faults import AvroFault, RecordFault
 from cdc_lakehouse.avro.frames import parse_frame
 from cdc_lakehouse.avro.groups import Framed, in_row_order
 from cdc_lakehouse.avro.schema_refs import SchemaRef
-from cdc_lakehouse.avro.typed.columns import numbers_of_offsets
+from cdc_lakehouse.avro.typed.columns import sizes_of
 from cdc_lakehouse.avro.typed.plans import Semantic, avro_alone
 from cdc_lakehouse.avro.typed.program import Program, Writer, value_type, writer_of
 from cdc_lakehouse.avro.unknown import UnknownSchemaIdsError
@@ -88,7 +88,7 @@ def decode_frames(frames: pa.RecordBatch, plans: FramePlans) -> pa.RecordBatch:
     """
     column = frames.column("frame").cast(pa.binary())
     headers = frames.column("id_header").cast(pa.binary()) if "id_header" in frames.schema.names else None
-    admitted = np.diff(numbers_of_offsets(column).astype(np.int64)) <= plans.max_record_bytes
+    admitted = sizes_of(column) <= plans.max_record_bytes
     framed = Framed(column, admitted, headers)
     strange = framed.refs - plans.schemas.keys()
     if strange:
@@ -151,5 +151,6 @@ def _value(frame: pa.Scalar, header: bytes | None, plans: FramePlans) -> Any:
     ref, payload = parse_frame(frame.as_py(), header)
     writer = plans.writer(ref)
     if isinstance(writer, RecordFault):
-        raise writer
+        # A new one: raised again and again, the cached one would keep the frames and batches of each time.
+        raise RecordFault(writer.code, writer.detail)
     return writer.value(payload, plans.type)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
 from cdc_lakehouse.avro.memory import Memory
 from cdc_lakehouse.avro.schema_refs import SchemaRef
+from cdc_lakehouse.avro.typed.columns import numbers_of_offsets
 
 _SIZES = {0: 5, 1: 17}
 """Bytes before the payload, by the first of them."""
@@ -91,9 +92,7 @@ class FrameColumn:
 
 def frame_column(column: pa.Array, headers: pa.Array | None = None) -> FrameColumn:
     """`column` is of type binary, `headers` what `id_headers` gives."""
-    count = len(column)
-    whole = np.frombuffer(column.buffers()[1] or bytes(4), np.int32)
-    offsets = whole[column.offset : column.offset + count + 1].astype(np.int64)
+    offsets = numbers_of_offsets(column).astype(np.int64)
     memory = Memory(column.buffers()[2] or pa.py_buffer(b""))
     start, end = offsets[:-1], offsets[1:]
     there = column.is_valid().to_numpy(zero_copy_only=False)

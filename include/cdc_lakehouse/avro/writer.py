@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import error
@@ -27,10 +26,6 @@ class WriterSchema:
     @property
     def root(self) -> Any:
         return self.types.root
-
-    @property
-    def named(self) -> Mapping[str, Any]:
-        return self.types.named
 
     def resolve(self, node: Any) -> Any:
         return self.types.resolve(node)

@@ -49,7 +49,7 @@ def _decoder(
         refuse_other_versions(driver, worker=installed())
         for batch in batches:
             plans, started = shared.value, time.perf_counter()
-            rows = decode(batch, plans)
+            rows = decode_or_tell(batch, plans)
             decode_seconds.add(time.perf_counter() - started)
             if rows.num_rows != batch.num_rows:
                 raise ValueError(f"{batch.num_rows} records became {rows.num_rows} rows")
@@ -59,3 +59,15 @@ def _decoder(
             yield rows
 
     return decode_batches
+
+
+def decode_or_tell(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
+    """`decode`; the traceback of whatever it raises names the records, which is all that a log may say."""
+    try:
+        return decode(batch, plans)
+    except Exception as exc:
+        rows = batch.select(["topic", "partition", "offset"]).to_pylist()
+        if rows:
+            first, last = ("{topic}/{partition}@{offset}".format_map(row) for row in (rows[0], rows[-1]))
+            exc.add_note(f"while decoding {first} to {last}")
+        raise

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.lake.coordinates import in_ranges
+from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.ledger import Ranges
 
 BAD_ROWS_SHOWN = 3
@@ -27,8 +28,9 @@ class BadRow:
     topic: str
     partition: int
     offset: int
-    key_schema_id: int | str | None
-    value_schema_id: int | str | None
+    key_schema_id: int | None
+    value_schema_id: int | None
+    """Null where a GUID names the schema, here and in `Added`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,8 @@ class Added:
     errors_by_code: Mapping[str, int] = field(default_factory=dict)
     bad_rows: Mapping[str, tuple[BadRow, ...]] = field(default_factory=dict)
     """The first few of each code."""
-    key_ids: frozenset[int | str] = frozenset()
-    value_ids: frozenset[int | str] = frozenset()
+    key_ids: frozenset[int] = frozenset()
+    value_ids: frozenset[int] = frozenset()
     seen_through: datetime | None = None
 
     @classmethod
@@ -61,9 +63,9 @@ class Added:
             seen_through=max((e.seen_through for e in all_ if e.seen_through is not None), default=None),
         )
 
-    def schema_ids(self) -> dict[str, list[int | str]]:
+    def schema_ids(self) -> dict[str, list[int]]:
         """As a report tells them."""
-        return {"key": _sorted(self.key_ids), "value": _sorted(self.value_ids)}
+        return {"key": sorted(self.key_ids), "value": sorted(self.value_ids)}
 
     def bad_rows_by_code(self) -> dict[str, list[dict[str, Any]]]:
         """As a report tells them."""
@@ -85,7 +87,7 @@ def read_back(session: SparkSession, ranges: Ranges, *, uri: str, version: int) 
     for row in counted:
         if row["code"] is not None:
             errors[row["code"]] += row["rows"]
-    newest = max((row["newest"] for row in counted if row["newest"] is not None), default=None)
+    instants = [found for row in counted if (found := instant(row["newest"])) is not None]
     return Added(
         rows=sum(row["rows"] for row in counted),
         out_of_range=sum(row["out of range"] for row in counted),
@@ -93,7 +95,7 @@ def read_back(session: SparkSession, ranges: Ranges, *, uri: str, version: int) 
         bad_rows=_first_bad_rows(rows) if errors else {},
         key_ids=frozenset(row["key_schema_id"] for row in counted) - {None},
         value_ids=frozenset(row["value_schema_id"] for row in counted) - {None},
-        seen_through=None if newest is None else datetime.fromtimestamp(newest / 1e6, UTC),
+        seen_through=max(instants, default=None),
     )
 
 
@@ -113,7 +115,3 @@ def _first_bad_rows(rows: DataFrame) -> dict[str, tuple[BadRow, ...]]:
         bad = BadRow(*(row[name] for name in (*_COORDINATE, *_IDS)))
         found.setdefault(row["code"], []).append(bad)
     return {code: tuple(bad) for code, bad in found.items()}
-
-
-def _sorted(ids: frozenset[int | str]) -> list[int | str]:
-    return sorted(ids, key=lambda ref: (isinstance(ref, str), ref))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cdc_lakehouse.avro.typed.columns import Refused, numbers_of_offsets, refused_of
-from cdc_lakehouse.avro.typed.nested import Members, members_of
+from cdc_lakehouse.avro.typed.columns import Refused, numbers_of_offsets, present
+from cdc_lakehouse.avro.typed.nested import Members, from_its_start, members_of, rows_of
 from cdc_lakehouse.avro.typed.plans import ValuePlan
 from cdc_lakehouse.avro.typed.values import Convert
 
@@ -41,21 +41,23 @@ def pairs_of(entry: Convert) -> Convert:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Twin of `pairs_of`: a list of entries becomes a map without a copy."""
+    """Twin of `pairs_of`: a list of entries becomes a map."""
 
     type: pa.MapType
     entry: Members
 
     def __call__(self, column: pa.Array) -> tuple[pa.Array, Refused]:
-        lists = column if column.offset == 0 else pa.concat_arrays([column])
+        lists = from_its_start(column)
         entries, refused = self.entry(lists.values)
-        fields = [self.type.key_field, self.type.item_field]
-        inner = pa.StructArray.from_arrays([entries.field(0), entries.field(1)], fields=fields)
+        keys, items, offsets = entries.field(0), entries.field(1), lists.buffers()[1]
+        if keys.null_count:
+            # A refused key is null, and Arrow ends the whole process where a map has such a key.
+            kept = present(keys)
+            keys, items = keys.filter(pa.array(kept)), items.filter(pa.array(kept))
+            before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
+            offsets = pa.py_buffer(before[numbers_of_offsets(lists)])
+        inner = pa.StructArray.from_arrays([keys, items], fields=[self.type.key_field, self.type.item_field])
         validity = lists.buffers()[0] if lists.null_count else None
-        whole = pa.Array.from_buffers(
-            self.type, len(lists), [validity, lists.buffers()[1]], lists.null_count, children=[inner]
-        )
-        if refused is None:
-            return whole, None
-        before = np.concatenate([[0], np.cumsum(refused)])
-        return whole, refused_of(column, np.diff(before[numbers_of_offsets(lists)]) > 0)
+        buffers = [validity, offsets]
+        whole = pa.Array.from_buffers(self.type, len(lists), buffers, lists.null_count, children=[inner])
+        return whole, rows_of(column, lists, refused)

@@ -111,7 +111,7 @@ class _Meaning:
     def __call__(
         self, attributes: Mapping[str, Any], kind: str, plan: Callable[[Any], ValuePlan]
     ) -> ValuePlan | None:
-        name = attributes.get("connect.name")
+        name = _text(attributes.get("connect.name"))
         if name == _DECIMAL or attributes.get("logical") == "decimal":
             return _decimal(attributes, kind)
         wanted, found = _SEMANTIC.get(name or "", (None, None))
@@ -124,7 +124,7 @@ class _Meaning:
     def _structural(
         self, attributes: Mapping[str, Any], kind: str, plan: Callable[[Any], ValuePlan]
     ) -> ValuePlan | None:
-        if kind == "int" and attributes.get("connect.type") in _SMALL:
+        if kind == "int" and _text(attributes.get("connect.type")) in _SMALL:
             return ValuePlan(pa.int16(), values.small, conversions.small)
         if kind == "array":
             return self._map(attributes["items"], plan)
@@ -138,9 +138,18 @@ class _Meaning:
         if self.schema.types.is_recursive(record):
             return None
         key, value = (field["type"] for field in record["fields"])
-        if isinstance(self.schema.resolve(key), list):
+        if self._may_be_null(key):
             return None
         return map_plan(plan(key), plan(value))
+
+    def _may_be_null(self, node: Any) -> bool:
+        node = self.schema.resolve(node)
+        return isinstance(node, list) or (node["type"] if isinstance(node, dict) else node) == "null"
+
+
+def _text(attribute: Any) -> str | None:
+    """A schema may hold any JSON there; what is no text says nothing."""
+    return attribute if isinstance(attribute, str) else None
 
 
 def _is_whole(attributes: Mapping[str, Any], name: str | None) -> bool:
@@ -154,10 +163,11 @@ def _is_whole(attributes: Mapping[str, Any], name: str | None) -> bool:
 def _decimal(attributes: Mapping[str, Any], kind: str) -> ValuePlan:
     if kind not in ("bytes", "fixed"):
         raise TypeRefusedError(f"decimal ({kind})")
-    parameters = attributes.get("connect.parameters") or {}
+    parameters = attributes.get("connect.parameters")
+    parameters = parameters if isinstance(parameters, dict) else {}
     try:
         scale = int(attributes.get("scale", parameters.get("scale", 0)))
         stated = parameters.get("connect.decimal.precision", attributes.get("precision", _UNKNOWN_PRECISION))
         return decimal_plan(int(stated), scale)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeRefusedError("decimal without a scale or precision that is a number") from None

@@ -44,9 +44,11 @@ def read_text(uri: str) -> str:
 def read_text_if_there(uri: str) -> str | None:
     """None when there is no such file (yet)."""
     filesystem, path = _open(uri)
-    if filesystem.get_file_info(path).type is FileType.NotFound:
-        return None
-    return read_text(uri)
+    try:
+        found = filesystem.get_file_info(path)
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    return None if found.type is FileType.NotFound else read_text(uri)
 
 
 def folders(uri: str) -> list[Folder]:

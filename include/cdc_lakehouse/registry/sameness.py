@@ -13,7 +13,12 @@ _WITHOUT_MEANING = frozenset({"doc", "aliases"})
 
 def same_schema(one: str, other: str) -> bool:
     """Spacing, order of attributes, comments and short forms may differ: a registry may print anew."""
-    return one == other or _meaning(json.loads(one), "") == _meaning(json.loads(other), "")
+    if one == other:
+        return True
+    try:
+        return bool(_meaning(json.loads(one), "") == _meaning(json.loads(other), ""))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return False  # one of them is no schema at all, and they differ
 
 
 def _meaning(node: Any, namespace: str) -> Any:

@@ -55,6 +55,12 @@ def numbers_of_offsets(column: pa.Array) -> np.ndarray:
     return _items(column.buffers()[1], np.int32, column.offset, len(column) + 1)
 
 
+def sizes_of(column: pa.Array) -> np.ndarray:
+    """Bytes per value."""
+    sizes: np.ndarray = np.diff(numbers_of_offsets(column).astype(np.int64))
+    return sizes
+
+
 def _items(buffer: pa.Buffer | None, dtype: Any, start: int, count: int) -> np.ndarray:
     """A buffer may be longer than what it holds, and of any length then."""
     size = np.dtype(dtype).itemsize

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdc_lakehouse.avro.faults import RecordFault
-from cdc_lakehouse.avro.typed.columns import Refused, present
-from cdc_lakehouse.avro.typed.decimals import LONGEST, sizes_of, words_of
+from cdc_lakehouse.avro.typed.columns import Refused, present, sizes_of
+from cdc_lakehouse.avro.typed.decimals import LONGEST, words_of
 from cdc_lakehouse.avro.typed.values import MAX_SCALE, wide_decimal_of
 
 _SCALES = 64
@@ -25,7 +25,9 @@ class DecimalTextColumn:
     scale: int
 
     def __call__(self, column: pa.Array) -> tuple[pa.Array, Refused]:
-        return decimal_texts(column, np.full(len(column), self.scale, np.int64))
+        # A schema may say any number; beyond the bound all are as bad, and some do not fit 64 bits.
+        scale = max(-MAX_SCALE - 1, min(self.scale, MAX_SCALE + 1))
+        return decimal_texts(column, np.full(len(column), scale, np.int64))
 
 
 def decimal_texts(column: pa.Array, scale: np.ndarray) -> tuple[pa.Array, Refused]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cdc_lakehouse.avro.typed.columns import Refused, numbers_of_offsets, present
+from cdc_lakehouse.avro.typed.columns import Refused, numbers_of_offsets, present, sizes_of, validity_of
 
 _WORD, LONGEST = 8, 16
 _MASK = 2**64 - 1
@@ -36,8 +36,8 @@ class DecimalColumn:
         final[:, 0], final[:, 1] = low, high
         if any_wrong or column.null_count:
             final[wrong | ~there] = 0
-        validity = pa.py_buffer(np.packbits(there, bitorder="little")) if column.null_count else None
-        array = pa.Array.from_buffers(type_, len(column), [validity, pa.py_buffer(final)], column.null_count)
+        buffers = [validity_of(column), pa.py_buffer(final)]
+        array = pa.Array.from_buffers(type_, len(column), buffers, column.null_count)
         return array, wrong if any_wrong else None
 
     def _out_of_range(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -48,12 +48,6 @@ class DecimalColumn:
         else:
             wrong = ~(_less(low, high, limit) & _more(low, high, -limit))
         return wrong
-
-
-def sizes_of(column: pa.Array) -> np.ndarray:
-    """Bytes per value."""
-    sizes: np.ndarray = np.diff(numbers_of_offsets(column).astype(np.int64))
-    return sizes
 
 
 def words_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:

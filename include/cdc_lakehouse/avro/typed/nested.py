@@ -145,9 +145,9 @@ class Items:
     item: ConvertColumn
 
     def __call__(self, column: pa.Array) -> tuple[pa.Array, Refused]:
-        lists = _from_its_start(column)
+        lists = from_its_start(column)
         final, refused = self.item(lists.values)
-        return _outer(lists, pa.list_(final.type), final), _rows_of(column, lists, refused)
+        return _outer(lists, pa.list_(final.type), final), rows_of(column, lists, refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +157,15 @@ class Entries:
     value: ConvertColumn
 
     def __call__(self, column: pa.Array) -> tuple[pa.Array, Refused]:
-        maps = _from_its_start(column)
+        maps = from_its_start(column)
         final, refused = self.value(maps.items)
         type_ = pa.map_(pa.string(), final.type)
         inner = pa.StructArray.from_arrays([maps.keys, final], fields=[type_.key_field, type_.item_field])
-        return _outer(maps, type_, inner), _rows_of(column, maps, refused)
+        return _outer(maps, type_, inner), rows_of(column, maps, refused)
 
 
-def _from_its_start(column: pa.Array) -> pa.Array:
+def from_its_start(column: pa.Array) -> pa.Array:
+    """Of lists or maps: for whoever looks at their values and offsets."""
     return column if column.offset == 0 else pa.concat_arrays([column])
 
 
@@ -175,7 +176,8 @@ def _outer(lists: pa.Array, type_: pa.DataType, inner: pa.Array) -> pa.Array:
     )
 
 
-def _rows_of(column: pa.Array, lists: pa.Array, refused: Refused) -> Refused:
+def rows_of(column: pa.Array, lists: pa.Array, refused: Refused) -> Refused:
+    """Rows of `column` with a refused value in them; `lists` are its lists from their start."""
     if refused is None:
         return None
     refused_before = np.concatenate([[0], np.cumsum(refused)])
