@@ -50,12 +50,12 @@ def frames(case: Input, numbers: Sequence[int]) -> list[Frame]:
 
 
 def _rows(count: int, options: Option) -> pa.Array:
-    """The rows of the batch, by the place of their record."""
-    if Option.MANY not in options:
-        return pa.array(range(count), pa.int32())
-    rows = np.zeros(MANY_ROWS, np.int32)
-    rows[1 : 7 * (count - 1) : 7] = np.arange(1, count)  # none where `avro.constants` takes its samples
-    return pa.array(rows)
+    """The rows of the batch, by the place of their record; before them the last one, if it is sliced."""
+    rows = np.arange(count, dtype=np.int32)
+    if Option.MANY in options:
+        rows = np.zeros(MANY_ROWS, np.int32)
+        rows[1 : 7 * (count - 1) : 7] = np.arange(1, count)  # none where `avro.constants` takes its samples
+    return pa.array(np.append(np.int32(count - 1), rows) if Option.SLICED in options else rows)
 
 
 def require_alike(decode: Any, module: Any, batch: pa.RecordBatch, options: Option) -> pa.RecordBatch | str:

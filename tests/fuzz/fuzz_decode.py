@@ -12,6 +12,7 @@ guided run learnt is kept there for the next one.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import hashlib
 import importlib
 import importlib.util
@@ -34,7 +35,9 @@ from fuzz.inputs import (  # type: ignore[import-not-found]
 CORPUS = Path(__file__).with_name("corpus")
 KEPT = Path(__file__).parents[2] / ".local" / "fuzz"
 SLOWEST = 20
-"""Seconds for one input, on any machine: beyond that something hangs."""
+"""Seconds of work for one input, on any machine: beyond that something hangs."""
+STUCK = 120
+"""Seconds after which an input ends the run that never comes back to Python."""
 MOST_MEMORY = 512 * 1024
 """KiB that the process may grow by at its peak, over what it took after the committed corpus."""
 SHRINKING = 60.0
@@ -48,7 +51,7 @@ class Excess(Exception):  # noqa: N818 - what a fuzzer looks for is a find, not 
 
 
 def _late(_number: int, _frame: Any) -> None:
-    raise Excess(f"more than {SLOWEST} seconds")
+    raise Excess(f"more than {SLOWEST} seconds of work")
 
 
 def peak() -> int:
@@ -57,11 +60,11 @@ def peak() -> int:
 
 def bounded(check: Check, data: bytes, *, memory: int) -> None:
     """`check` within its time; `memory` is the peak that it may not exceed."""
-    signal.setitimer(signal.ITIMER_REAL, SLOWEST)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SLOWEST)
     try:
         check(data)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     if peak() > memory:
         raise Excess(f"more than {MOST_MEMORY // 1024} MiB of memory")
 
@@ -107,12 +110,15 @@ def mutate(targets: Any, seconds: float, seed: int, memory: int) -> int:
             data = changed(data, chance, lambda record: targets.damaged(record, chance), targets.LARGEST)
         if chance.random() < 0.1:
             data = crossed(data, chance.choice(pool), chance, targets.LARGEST)
+        faulthandler.dump_traceback_later(STUCK, exit=True)
         try:
             bounded(targets.check, data, memory=memory)
         except Exception as exc:  # noqa: BLE001 - whatever it is, it is what we look for
+            faulthandler.cancel_dump_traceback_later()
             print(told(targets.check, data, exc))
             return 1
         inputs, records = inputs + 1, records + len(Input.of(data).records)
+    faulthandler.cancel_dump_traceback_later()
     print(f"{inputs} inputs with {records} records in {seconds:.0f} seconds, no disagreement")
     return 0
 
@@ -150,7 +156,7 @@ def guide(atheris: Any, targets: Any, seconds: float, seed: int, memory: int) ->
         f"-max_total_time={int(seconds)}",
         f"-max_len={targets.LARGEST}",
         f"-seed={seed}",
-        f"-timeout={2 * SLOWEST}",  # for what never comes back to Python; else SIGALRM is there before
+        f"-timeout={STUCK}",
         "-rss_limit_mb=0",
         "-len_control=0",
         "-print_final_stats=1",
@@ -191,7 +197,7 @@ def main() -> int:
     parser.add_argument("--try", dest="again", type=Path, metavar="FILE")
     parser.add_argument("--minimise", type=Path, metavar="FOLDER")
     options = parser.parse_args()
-    signal.signal(signal.SIGALRM, _late)
+    signal.signal(signal.SIGVTALRM, _late)
     KEPT.mkdir(parents=True, exist_ok=True)
     once = options.again is not None or options.minimise is not None
     atheris, targets = loaded(plain=options.plain or once)
