@@ -53,8 +53,14 @@ def test_another_meaning_is_not(one, other):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "no JSON", '{"type":"record"}', '{"type":"record","name":1,"fields":[]}', "[" * 99_999]
-    + ['{"type":"record","name":"R","fields":[1]}'],
+    [
+        "",
+        "no JSON",
+        '{"type":"record"}',
+        '{"type":"record","name":1,"fields":[]}',
+        '{"type":"record","name":"R","fields":[1]}',
+        "[" * 99_999,
+    ],
 )
 def test_what_is_no_schema_is_the_same_as_itself_only(text):
     assert same_schema(text, text)
