@@ -101,6 +101,21 @@ def test_the_newest_version_is_one_call(fake):
 LIST = "/schemas?subjectPrefix=t-&deleted=true&limit=1000&offset="
 
 
+@pytest.mark.parametrize("status", [400, 405, 501])
+def test_a_registry_that_refuses_to_list_is_asked_for_single_versions(fake, status):
+    fake.failures = [status]
+    registry = client(fake)
+    assert registry.listed("t") is None
+    assert registry.listed("u") is None
+    assert len(fake.calls) == 1
+
+
+def test_a_registry_that_turns_no_pages_is_asked_for_single_versions(fake):
+    page = [version("t-value", number, number, '"int"') for number in range(1000)]
+    fake.answers |= {f"{LIST}{offset}": page for offset in (0, 1000)}
+    assert client(fake).listed("t") is None
+
+
 def test_both_subjects_of_a_topic_are_listed_in_one_call_without_its_neighbours(fake):
     fake.answers[f"{LIST}0"] = [
         version("t-archive-value", 1, 1, '"bytes"'),

@@ -21,6 +21,9 @@ from cdc_lakehouse.registry.references import with_references
 from cdc_lakehouse.registry.versions import Version
 
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
+_ABSENT = frozenset({404})
+_NOT_SERVED = frozenset({400, 404, 405, 501})
+"""How registries answer a question of the interface that they do not know."""
 _PAGE = 1000
 """As many as Confluent's registry lists at once."""
 
@@ -124,10 +127,11 @@ class SchemaRegistry:
         wanted = (f"{topic}-key", f"{topic}-value")  # the prefix matches `<topic>-archive-key` too
         query = f"/schemas?subjectPrefix={quote(topic, safe='')}-&deleted=true&limit={_PAGE}"
         found: list[Version] = []
+        page: Any = None
         pages, full = 0, True
         while full:
-            page = self._get(f"{query}&offset={pages * _PAGE}")
-            if page is None:
+            before, page = page, self._get(f"{query}&offset={pages * _PAGE}", absent=_NOT_SERVED)
+            if page is None or page == before:  # nobody there, or nobody who turns pages
                 self._learnt.lists = False
                 return None
             pages, full = pages + 1, len(self._list(page)) == _PAGE
@@ -165,8 +169,8 @@ class SchemaRegistry:
             raise self._unavailable("something that is not a list")
         return document
 
-    def _get(self, path: str) -> Any:
-        """The JSON document, or None for 404.
+    def _get(self, path: str, *, absent: frozenset[int] = _ABSENT) -> Any:
+        """The JSON document, or None for a status that says that there is none.
 
         A registry that failed every attempt is left alone for a while: an outage costs a run its
         waiting once, not once per table.
@@ -174,20 +178,20 @@ class SchemaRegistry:
         if time.monotonic() < self._learnt.resting_until:
             raise self._unavailable(self._learnt.reason)
         try:
-            return self._retrying(self._get_once, path)
+            return self._retrying(self._get_once, path, absent)
         except RegistryUnavailableError as exc:
             self._learnt.resting_until = time.monotonic() + self._rest_seconds
             self._learnt.reason = exc.reason
             raise
 
-    def _get_once(self, path: str) -> Any:
+    def _get_once(self, path: str, absent: frozenset[int]) -> Any:
         self.calls += 1
         try:
             response = self._client.get(self._url + path)
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             # The class only: the text may repeat an address with credentials in it.
             raise self._unavailable(type(exc).__name__) from exc
-        if response.status_code == httpx.codes.NOT_FOUND:
+        if response.status_code in absent:
             return None
         if response.status_code != httpx.codes.OK:
             raise self._unavailable(f"status {response.status_code}")
