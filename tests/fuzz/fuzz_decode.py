@@ -215,6 +215,7 @@ def main() -> int:
         targets.check(data)
     memory = peak() + MOST_MEMORY
     if atheris is not None:
+        print("guided by coverage, with atheris", flush=True)
         guide(atheris, targets, options.seconds, options.seed, memory)
     if not options.plain:
         print(NO_ATHERIS)
