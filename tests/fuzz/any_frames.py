@@ -53,7 +53,10 @@ class Frames:
     """Whether `avro_typed_shapes` can say what comes out."""
 
     def seeds(self, choices: Sequence[Option]) -> list[bytes]:
-        payloads = [(number, payload(self.schemas[number], value)) for number, value in self.values]
+        payloads = [
+            (number, value if isinstance(value, bytes) else payload(self.schemas[number], value))
+            for number, value in self.values
+        ]
         return [data for options in choices for data in sown(self.name, payloads, options)]
 
     def check(self, case: Input) -> None:

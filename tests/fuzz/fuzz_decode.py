@@ -2,7 +2,7 @@
 
     PYTHONPATH=include:tests:tests/unit python tests/fuzz/fuzz_decode.py --seconds 60 [--seed 1] [--plain]
     … fuzz_decode.py --try FILE          one input again: what it is, and what is wrong with it
-    … fuzz_decode.py --minimise FOLDER   the fewest inputs that reach the lines of all, into tests/fuzz/corpus
+    … fuzz_decode.py --minimise          the fewest inputs that reach the lines of all, into tests/fuzz/corpus
 
 Guided by coverage of the decoder's Python where atheris is installed, plain mutation where it is not.
 Bounded. A find ends it with an exit code that is not 0 and lies, made small, in `.local/fuzz`; what a
@@ -18,6 +18,7 @@ import importlib
 import importlib.util
 import random
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -40,6 +41,9 @@ STUCK = 120
 """Seconds after which an input ends the run that never comes back to Python."""
 MOST_MEMORY = 512 * 1024
 """KiB that the process may grow by at its peak, over what it took after the committed corpus."""
+LEARNT, RUNNING = KEPT / "corpus", KEPT / "running"
+FIRST_PER_SECOND = 4
+"""Known inputs to begin with, per second of the run."""
 SHRINKING = 60.0
 WATCHED = ["cdc_lakehouse.avro", "cdc_lakehouse.debezium"]
 NO_ATHERIS = "plain mutation, not guided by coverage: atheris is not installed (CONTRIBUTING, Fuzzing)"
@@ -100,6 +104,11 @@ def files(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in sorted(folder.iterdir())] if folder.exists() else []
 
 
+def learnt() -> list[bytes]:
+    """By guided runs, the last one included."""
+    return list(dict.fromkeys([*files(LEARNT), *files(RUNNING)]))
+
+
 def mutate(targets: Any, seconds: float, seed: int, memory: int) -> int:
     chance = random.Random(seed)  # noqa: S311
     pool = [*targets.seeds(), *files(CORPUS)]
@@ -146,11 +155,15 @@ def guide(atheris: Any, targets: Any, seconds: float, seed: int, memory: int) ->
     def crossover(one: bytes, other: bytes, largest: int, number: int) -> bytes:
         return bytes(crossed(one, other, random.Random(number), largest))  # noqa: S311
 
-    learnt, sown = KEPT / "corpus", KEPT / "seeds"
-    for folder in (learnt, sown):
-        folder.mkdir(exist_ok=True)
-    for data in targets.seeds():
-        (sown / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
+    known, chance = learnt(), random.Random(seed)  # noqa: S311
+    for data in known:
+        (LEARNT / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
+    shutil.rmtree(RUNNING, ignore_errors=True)
+    RUNNING.mkdir()
+    # libFuzzer tries all that it is given before it looks at the time.
+    pool = [*known, *targets.seeds()]
+    for data in chance.sample(pool, min(len(pool), int(FIRST_PER_SECOND * seconds))):
+        (RUNNING / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
     arguments = [
         sys.argv[0],
         f"-max_total_time={int(seconds)}",
@@ -161,7 +174,7 @@ def guide(atheris: Any, targets: Any, seconds: float, seed: int, memory: int) ->
         "-len_control=0",
         "-print_final_stats=1",
         f"-artifact_prefix={KEPT}/input-",
-        *map(str, (learnt, sown, CORPUS)),
+        *map(str, (RUNNING, CORPUS)),
     ]
     atheris.Setup(arguments, one, custom_mutator=mutator, custom_crossover=crossover)
     atheris.Fuzz()
@@ -195,26 +208,23 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="not guided, even where atheris is installed")
     parser.add_argument("--try", dest="again", type=Path, metavar="FILE")
-    parser.add_argument("--minimise", type=Path, metavar="FOLDER")
+    parser.add_argument("--minimise", action="store_true")
     options = parser.parse_args()
     signal.signal(signal.SIGVTALRM, _late)
-    KEPT.mkdir(parents=True, exist_ok=True)
-    once = options.again is not None or options.minimise is not None
+    LEARNT.mkdir(parents=True, exist_ok=True)
+    once = options.again is not None or options.minimise
     atheris, targets = loaded(plain=options.plain or once)
     if options.again is not None:
         return tried(targets, options.again)
-    if options.minimise is not None:
+    if options.minimise:
         minimising = importlib.import_module("fuzz.minimising")
-        print(
-            minimising.minimised(
-                [*files(CORPUS), *files(options.minimise), *targets.seeds()], targets, CORPUS
-            )
-        )
+        print(minimising.minimised([*files(CORPUS), *learnt(), *targets.seeds()], targets, CORPUS))
         return 0
     for data in files(CORPUS):
         targets.check(data)
     memory = peak() + MOST_MEMORY
     if atheris is not None:
+        print("guided by coverage, with atheris", flush=True)
         guide(atheris, targets, options.seconds, options.seed, memory)
     if not options.plain:
         print(NO_ATHERIS)

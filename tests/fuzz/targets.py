@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from random import Random
 from typing import Protocol
-
-from debezium_damage import mutated  # type: ignore[import-not-found]
 
 from fuzz import any_frames, change_events  # type: ignore[import-not-found]
 from fuzz.batches import LARGEST  # type: ignore[import-not-found]
+from fuzz.damage import damaged  # type: ignore[import-not-found]
 from fuzz.inputs import Input, Option, code  # type: ignore[import-not-found]
 
 __all__ = ["LARGEST", "check", "damaged", "seeds", "target_of"]
@@ -63,10 +61,6 @@ def target_of(data: bytes) -> Target:
     by_code = _by_code()
     number = Input.of(data).target
     return by_code.get(number) or list(by_code.values())[number % len(by_code)]
-
-
-def damaged(record: bytes, chance: Random) -> bytes:
-    return mutated(bytes(5) + record, chance)[5:]  # type: ignore[no-any-return]
 
 
 def seeds() -> list[bytes]:

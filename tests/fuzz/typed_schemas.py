@@ -99,6 +99,7 @@ NESTED_VALUES: list[Any] = [
     {"a": [{"x": None, "y": "z"}, {}], "b": [1, None], "c": 1, "d": [None], "e": {"k": [{"t": True}, {}]}},
     {"a": [], "b": b"xy", "c": -1, "d": [{f"w{place}": place for place in range(20)}, None], "e": {}},
     {"a": [{"x": 3}], "b": None, "c": 2**31 - 1, "d": [None] * 30, "e": {"": []}},
+    bytes.fromhex("00 02 0002 00 04 026b00 026b00 00"),  # the key k twice in `e`, which nobody can write
 ]  # fmt: skip
 OLD = record("V", a="int", b="float", c="string", d=logical("bytes", "decimal", precision=6, scale=2),
              n=record("In", x=["null", "int"]), l=array("int"))  # fmt: skip
