@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from bench.environment import environment  # type: ignore[import-not-found]
 from bench.report import Run, markdown, write  # type: ignore[import-not-found]
 from bench.results import Result, with_ratios  # type: ignore[import-not-found]
 from bench.spark_session import engine  # type: ignore[import-not-found]
-from bench.workloads import DECODE, UDF, chosen  # type: ignore[import-not-found]
+from bench.workloads import DECODE, MEMORY, UDF, chosen  # type: ignore[import-not-found]
 
 LEAST_REPETITIONS = 5
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -46,38 +47,41 @@ def main(
                 if workload.name in names:
                     print(f"{workload.name}\n{measure_decode.profile(workload, folder=folder)}")
             return
-        about = environment()
-        wanted = variants.split(",") if variants else []
-        results, skipped = _measured(names, wanted, repetitions=repetitions, folder=folder)
-    run = Run(about, with_ratios(results), skipped)
+        about, results, skipped = environment(), [], []
+        for found, left_out in _measured(names, variants, repetitions=repetitions, folder=folder):
+            results += found
+            skipped += left_out
+            # After each workload: a run that is stopped keeps what it has.
+            write(Run(about, with_ratios(results), skipped, complete=False))
+    run = Run(about, with_ratios(results), skipped, complete=True)
     written = write(run, reference=reference)
     print(markdown(run))
     print(f"written: {written}")
 
 
+Measured = tuple[list[Result], list[str]]
+"""Of one workload: results, and what was left out."""
+
+
 def _measured(
-    names: list[str], variants: list[str], *, repetitions: int, folder: Path
-) -> tuple[list[Result], list[str]]:
-    """First what needs a quiet machine of one process, then what needs Spark."""
-    results, skipped = [], []
-    for workload in DECODE:
-        if workload.name in names:
-            _say(workload.name)
-            results += measure_decode.measure(workload, repetitions=repetitions, folder=folder)
-            skipped += [f"{workload.name} {name}: {why}" for name, why in workload.skipped.items()]
-    in_spark = [workload for workload in UDF if workload.name in names]
-    memory = measure_memory.WORKLOAD in names
-    if not (in_spark or memory):
-        return results, skipped
+    names: list[str], variants: str | None, *, repetitions: int, folder: Path
+) -> Iterator[Measured]:
+    """First what needs one process, then what needs Spark."""
+    for workload in (each for each in DECODE if each.name in names):
+        _say(workload.name)
+        left_out = [f"{workload.name} {name}: {why}" for name, why in workload.skipped.items()]
+        yield measure_decode.measure(workload, repetitions=repetitions, folder=folder), left_out
+    if not any(name.startswith("udf_") for name in names):
+        return
+    wanted = variants.split(",") if variants else []
     with engine(folder) as spark:
-        for workload in in_spark:
+        for workload in (each for each in UDF if each.name in names):
             _say(workload.name)
-            results += measure_spark.measure(spark, workload, repetitions=repetitions, only=variants)
-            skipped += measure_spark.skipped(spark, workload)
-        if memory:
-            _say(measure_memory.WORKLOAD)
-            results += measure_memory.measure(spark)
-    return results, skipped
+            found = measure_spark.measure(spark, workload, repetitions=repetitions, only=wanted)
+            yield found, measure_spark.skipped(spark, workload)
+        if MEMORY in names:
+            _say(MEMORY)
+            yield measure_memory.measure(spark), []
 
 
 def _say(name: str) -> None:

@@ -24,12 +24,15 @@ class Run:
     environment: dict[str, Any]
     results: Sequence[Result]
     skipped: Sequence[str]
+    complete: bool
+    """Whether it came to its end."""
 
 
-def write(run: Run, *, reference: bool, folder: Path = FOLDER) -> Path:
+def write(run: Run, *, reference: bool = False, folder: Path = FOLDER) -> Path:
     """`latest.*`, and `reference/` with the same; a second call replaces them."""
     folder.mkdir(parents=True, exist_ok=True)
     document = {
+        "complete": run.complete,
         "environment": run.environment,
         "targets": [asdict(each) for each in outcomes(run.results)],
         "skipped": list(run.skipped),
