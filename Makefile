@@ -9,6 +9,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
+ATHERIS := .local/fuzz/python/.ready
 # With the local stack's connections, unless the environment names others.
 INSIDE := $(RUN) -m local_stack exec --
 
@@ -68,8 +69,9 @@ test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
 	@$(RUN) -m artifacts fetch --group spark-bench || echo "no jar of Spark's own Avro reader: from_avro will be skipped"
 	@PYTHONPATH=include:tests $(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(PROFILE),--profile) $(if $(REFERENCE),--reference)
-fuzz: $(READY) ## Damaged records through both decoders, which must agree: make fuzz FUZZ_SECONDS=60
-	@PYTHONPATH=include:tests/unit $(RUN) tests/fuzz/fuzz_decode.py --seconds $(or $(FUZZ_SECONDS),60)
+fuzz: $(READY) $(if $(GUIDED),$(ATHERIS)) ## Damaged records through all decoders: FUZZ_SECONDS=60, SEED=1; GUIDED=1 by coverage
+	@PYTHONPATH=include:tests:tests/unit:$(dir $(ATHERIS)) $(RUN) tests/fuzz/fuzz_decode.py \
+		--seconds $(or $(FUZZ_SECONDS),60) --seed $(or $(SEED),1)
 lock: $(READY) ## Resolve requirements.txt again into requirements.lock
 	@$(VENV)/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-header -q -o requirements.lock requirements.txt --group pyproject.toml:dev
@@ -87,6 +89,10 @@ $(READY): requirements.lock include/artifacts/installer.lock
 	@$(PYTHON) -m venv $(VENV) || { echo "this Python cannot make virtual environments (Debian: install python3-venv)"; exit 1; }
 	@$(VENV)/bin/pip install -q --disable-pip-version-check --require-hashes -r include/artifacts/installer.lock
 	@VIRTUAL_ENV=$(VENV) $(VENV)/bin/uv pip sync -q --require-hashes --compile-bytecode requirements.lock include/artifacts/installer.lock
+	@touch $@
+# Beside the environment, which holds what the lock says and nothing else.
+$(ATHERIS): $(READY) tests/fuzz/atheris.lock
+	@$(VENV)/bin/uv pip install -q --python $(RUN) --target $(dir $@) --require-hashes --only-binary :all: -r tests/fuzz/atheris.lock
 	@touch $@
 $(FETCHED): $(READY) include/artifacts/artifacts.lock
 	@$(RUN) -m artifacts fetch

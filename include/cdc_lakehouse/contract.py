@@ -127,6 +127,18 @@ class TableResult:
     seconds: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
     """`bronze` / `silver` -> Delta version after this run."""
+    batches: int = 0
+    """Commits of this run."""
+    schema_ids: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """`key` / `value` -> ids of writer schemas that the records of this run have; GUIDs are left out."""
+    registry: Mapping[str, str | int] = field(default_factory=dict)
+    """`source`: `registry`, or `archive` when it was away; `calls`: requests for this table."""
+    decode_seconds: float | None = None
+    """In the Python workers, over all tasks: what one core would have needed."""
+    decoded_per_second: float | None = None
+    """Records per one of those seconds."""
+    bad_rows: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """Code of `errors_by_code` -> coordinates and schema ids of the first few rows."""
 
     @property
     def exit_code(self) -> ExitCode:

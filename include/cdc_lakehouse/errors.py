@@ -4,6 +4,7 @@
     ├── RetryableError                                75  another attempt may succeed
     │   ├── BrokerUnavailableError    BROKER_UNAVAILABLE
     │   ├── RegistryUnavailableError  REGISTRY_UNAVAILABLE
+    │   ├── UnknownSchemaError        UNKNOWN_SCHEMA
     │   ├── StorageUnavailableError   STORAGE_UNAVAILABLE
     │   └── SupersededError           SUPERSEDED
     ├── ConfigError                                   78  a person must change something first
@@ -20,7 +21,7 @@
         ├── IncompatibleSchemaError   INCOMPATIBLE_SCHEMA
         ├── SchemaMisfitError         SCHEMA_MISFIT
         ├── KeySchemaDriftError       KEY_SCHEMA_DRIFT
-        ├── UnknownSchemaError        UNKNOWN_SCHEMA
+        ├── SchemaConflictError       SCHEMA_CONFLICT
         ├── UnsupportedEventError     UNSUPPORTED_EVENT
         ├── ForeignCommitError        FOREIGN_COMMIT
         ├── BronzeBehindError         BRONZE_BEHIND
@@ -84,6 +85,19 @@ class RegistryUnavailableError(RetryableError):
     reason: str
 
 
+class UnknownSchemaError(RetryableError):
+    code = "UNKNOWN_SCHEMA"
+    sentence = "the registry does not know {schemas}, needed by records of {table} in {records}"
+    advice = (
+        "Nothing was written or quarantined. If it stays: check that the registry connection names the "
+        "registry the connector writes to, and bring the schema back there."
+    )
+    table: str
+    schemas: str
+    records: str
+    """Where they are, as closely as it is known."""
+
+
 class StorageUnavailableError(RetryableError):
     code = "STORAGE_UNAVAILABLE"
     sentence = "the lake at {root} could not be read or written: {reason}"
@@ -129,7 +143,10 @@ class MissingConnectionError(ConfigError):
 class UnsupportedTypeError(ConfigError):
     code = "UNSUPPORTED_TYPE"
     sentence = "column {column} of {table} has the type {type}, which is not supported yet"
-    advice = "Leave the column out at the connector (column.exclude.list) until a release knows the type."
+    advice = (
+        "Leave the column out until a release knows the type: drop_columns of the table, or "
+        "column.exclude.list at the connector."
+    )
     table: str
     column: str
     type: str
@@ -227,14 +244,18 @@ class KeySchemaDriftError(DataError):
     now: str
 
 
-class UnknownSchemaError(DataError):
-    code = "UNKNOWN_SCHEMA"
-    sentence = "the registry does not know the schema id(s) {ids} that records of {table} carry"
+class SchemaConflictError(DataError):
+    code = "SCHEMA_CONFLICT"
+    sentence = "registry {registry} gives {table} another schema {schema} than the one kept in {archived}"
     advice = (
-        "Check that the registry connection names the registry the connector writes to; nothing was written."
+        "The registry lost its data and gives ids away again. Bring its old data back; the runbook has the "
+        "other way. Nothing was written."
     )
     table: str
-    ids: str
+    schema: str
+    """Id or GUID."""
+    registry: str
+    archived: str
 
 
 class UnsupportedEventError(DataError):

@@ -7,10 +7,10 @@ import re
 import pytest
 from docs_files import OPERATIONS, ROOT, documents, error_table  # type: ignore[import-not-found]
 
-from cdc_lakehouse.avro.faults import AvroFault
+from cdc_lakehouse.avro.faults import AvroFault, ValueFault
 from cdc_lakehouse.config.settings import _EXTRA_KEYS, Role
 from cdc_lakehouse.contract import ExitCode
-from cdc_lakehouse.debezium.faults import ValueFault
+from cdc_lakehouse.debezium.faults import EventFault
 from cdc_lakehouse.orchestration.runbook import error_classes
 
 CITED = re.compile(r"`?(cdc-semantics|guarantees|architecture)`? §(\d+)(?:\.(\d+))?")
@@ -44,7 +44,7 @@ def test_every_exit_code_has_its_line(name):
 
 def test_every_reason_of_an_undecodable_record_has_its_line():
     lines = OPERATIONS.read_text().splitlines()
-    codes = [*AvroFault, *ValueFault]
+    codes = [*AvroFault, *ValueFault, *EventFault]
 
     assert [code for code in codes if not any(line.startswith(f"| `{code}` |") for line in lines)] == []
 

@@ -14,7 +14,6 @@ from bench.streams import Stream  # type: ignore[import-not-found]
 
 Row = dict[str, Any]
 Record = tuple[bytes, bytes]
-_FEW = ("key", "op", "after", "source")
 
 
 def undecodable(who: str, gives: str, stream: Stream, rows: Sequence[Row], size: int) -> int:
@@ -40,8 +39,8 @@ def _pair(gives: str, expected: Expected, row: Row, record: Record) -> tuple[Any
     match gives:
         case "bronze":
             return expected.bronze(record), essence(row)
-        case "projected":
-            return expected.few(record), {name: row[name] for name in _FEW}
+        case "kept":
+            return expected.kept(record), essence(row)
         case "bytes":
             return record, (row["key"], row["value"])
         case _:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.shapes import Shape, change  # type: ignore[import-not-found]
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.columns import columns_of
 from cdc_lakehouse.debezium.plans import DecodePlans
 from unit.debezium_records import envelope_schema, key_schema, raw_schema  # type: ignore[import-not-found]
@@ -128,10 +129,20 @@ def written(stream: Stream, count: int, folder: Path, *, files: int = 1) -> list
     return paths
 
 
-def plans_of(stream: Stream) -> DecodePlans:
+KEPT = ("id", "customer_id", "status")
+"""Columns of a table that drops the others."""
+
+
+def dropped_of(stream: Stream) -> frozenset[str]:
+    return frozenset(field["name"] for field in stream.shape.fields) - set(KEPT)
+
+
+def plans_of(stream: Stream, *, dropped: frozenset[str] = frozenset()) -> DecodePlans:
     texts = stream.value_texts
+    schemas: dict[SchemaRef, str] = {KEY_ID: stream.key_text, **dict(texts.items())}
     return DecodePlans(
         table="bench",
-        columns=columns_of(stream.key_text, texts[FIRST_VALUE_ID], table="bench"),
-        schemas={KEY_ID: stream.key_text, **texts},
+        columns=columns_of(stream.key_text, texts[FIRST_VALUE_ID], table="bench", dropped=dropped),
+        schemas=schemas,
+        dropped=dropped,
     )

@@ -9,7 +9,6 @@ from bench.streams import Stream  # type: ignore[import-not-found]
 
 ORDERS_50 = Stream(ORDERS, versions=50)
 CORRUPT = Stream(ORDERS, corrupt=0.001)
-_FAST = ("ours", "from_avro")
 
 
 @dataclass(frozen=True, slots=True)

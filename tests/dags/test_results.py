@@ -1,6 +1,7 @@
 """Exit code and result file in, verdict out: without Airflow."""
 
 import signal
+from dataclasses import replace
 
 import pytest
 from fake_spark import BROKER_AWAY, OFFSETS_LOST, advanced, failed, idle, result  # type: ignore[import-not-found]
@@ -110,6 +111,12 @@ def test_the_last_log_line_says_what_happened_to_every_table():
         verdict.log_line
         == "customers advanced appended=10 applied=10 read=10; clicks OFFSETS_LOST; idle: orders"
     )
+
+
+def test_a_table_that_went_on_from_the_archive_says_so_in_the_last_log_line():
+    without = replace(advanced("customers"), registry={"source": "archive", "calls": 3})
+    verdict = verdict_on(result(Job.BRONZE_INGEST, without), tables=("customers",))
+    assert verdict.log_line == "customers advanced appended=10 applied=10 read=10 registry=archive"
 
 
 def test_the_summary_is_small_and_names_the_failed_and_the_advanced():

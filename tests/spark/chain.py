@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,15 +17,18 @@ from pyspark.sql import DataFrame, SparkSession
 from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.session import LazySession
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.bronze import ingest as bronze_ingest
 from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
 from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.contract import Job, JobRequest, TableResult
+from cdc_lakehouse.errors import RegistryUnavailableError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.ledger import Kind, Ledger
 from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.registry.client import SchemaRegistry
+from cdc_lakehouse.registry.versions import Version
 from cdc_lakehouse.silver.table_merge import merge_table
 
 PIPELINE = "cases"
@@ -42,26 +45,45 @@ KAFKA_TIME = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 class FakeRegistry:
     """What the product asks of `SchemaRegistry`. `hidden` ids are known by id only, not as versions."""
 
+    name: ClassVar[str] = "memory"
+    calls: ClassVar[int] = 0
+
     keys: dict[str, dict[int, str]] = field(default_factory=dict)
     values: dict[str, dict[int, str]] = field(default_factory=dict)
     hidden: dict[int, str] = field(default_factory=dict)
-    asked: list[int] = field(default_factory=list)
+    asked: list[SchemaRef] = field(default_factory=list)
+    away: bool = False
 
     def register(self, topic: str, *, keys: Mapping[int, str], values: Mapping[int, str]) -> None:
         self.keys.setdefault(topic, {}).update(keys)
         self.values.setdefault(topic, {}).update(values)
 
-    def versions(self, subject: str) -> list[tuple[int, str]]:
-        topic, _, side = subject.rpartition("-")
-        return sorted((self.keys if side == "key" else self.values).get(topic, {}).items())
+    def for_table(self) -> FakeRegistry:
+        return self
 
-    def schemas(self, ids: Iterable[int]) -> dict[int, str]:
-        asked = sorted(set(ids))
-        self.asked += asked
+    def listed(self, topic: str) -> None:
+        """Not served, as by the registry of the local stack."""
+
+    def latest(self, subject: str) -> Version | None:
+        return next(reversed(self.versions(subject)), None)
+
+    def versions(self, subject: str) -> list[Version]:
+        self._answer()
+        topic, _, side = subject.rpartition("-")
+        known = sorted((self.keys if side == "key" else self.values).get(topic, {}).items())
+        return [Version(subject, place, number, text) for place, (number, text) in enumerate(known, 1)]
+
+    def schema(self, ref: SchemaRef) -> str | None:
+        self._answer()
+        self.asked.append(ref)
         known = dict(self.hidden)
         for texts in (*self.keys.values(), *self.values.values()):
             known.update(texts)
-        return {number: known[number] for number in asked if number in known}
+        return known.get(ref) if isinstance(ref, int) else None
+
+    def _answer(self) -> None:
+        if self.away:
+            raise RegistryUnavailableError(url="memory:", reason="away")
 
 
 @dataclass(slots=True)

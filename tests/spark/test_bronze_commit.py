@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from chain import CLUSTER, PIPELINE, Chain  # type: ignore[import-not-found]
 from deltalake import DeltaTable
 from orders import (  # type: ignore[import-not-found]
     NEW,
+    OLD,
     ORDERS,
     SOURCE,
     TOPIC,
@@ -18,8 +20,15 @@ from orders import (  # type: ignore[import-not-found]
     tombstone,
 )
 
-from cdc_lakehouse.contract import TableStatus
-from cdc_lakehouse.errors import ForeignCommitError, SupersededError, UnknownSchemaError
+from cdc_lakehouse.bronze import ingest as bronze_ingest
+from cdc_lakehouse.contract import ExitCode, TableStatus
+from cdc_lakehouse.errors import (
+    ForeignCommitError,
+    RegistryUnavailableError,
+    SchemaConflictError,
+    SupersededError,
+    UnknownSchemaError,
+)
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger, Progress
 from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.transaction import commit, writer_options
@@ -77,7 +86,7 @@ def test_a_result_tells_what_its_commit_added(stocked):
 
     assert result.status is TableStatus.ADVANCED
     assert result.ranges == {TOPIC: {"0": (2, 4)}}
-    assert result.counts == {"appended": 2, "undecodable": 0}
+    assert result.counts == {"appended": 2, "undecodable": 0, "out_of_range": 0}
     assert result.versions == {"bronze": 2}
     assert result.seen_through == "2023-11-14T22:13:20.123000+00:00"
 
@@ -110,7 +119,7 @@ def test_a_range_without_records_advances_the_ledger(stocked):
 
     result = stocked.ingest(ORDERS, [], plan=plan)
 
-    assert result.counts == {"appended": 0, "undecodable": 0}
+    assert result.counts == {"appended": 0, "undecodable": 0, "out_of_range": 0}
     assert ledger_of(stocked).end(SOURCE, 0) == 5
     assert ledger_of(stocked).seq == 2
 
@@ -190,7 +199,7 @@ def test_a_schema_that_a_worker_meets_first_is_resolved_and_the_same_batch_writt
     )
 
     assert stocked.registry.asked == [NEW.value_id]
-    assert result.counts == {"appended": 2, "undecodable": 0}
+    assert result.counts == {"appended": 2, "undecodable": 0, "out_of_range": 0}
     assert [row["after"].get("priority") for row in stocked.bronze(ORDERS)] == [None, None, None, 7]
     assert ledger_of(stocked).seq == 2
 
@@ -199,6 +208,83 @@ def test_a_schema_that_nobody_knows_fails_the_batch_and_quarantines_nothing(stoc
     with pytest.raises(UnknownSchemaError) as caught:
         stocked.ingest(ORDERS, [order(2, 3, priority=7, writer=NEW)])
 
-    assert (caught.value.table, caught.value.ids) == ("orders", str(NEW.value_id))
+    assert caught.value.exit_code is ExitCode.RETRY
+    assert str(NEW.value_id) in caught.value.schemas
+    assert caught.value.records == f"{TOPIC}/0 [2, 3)"
     assert ledger_of(stocked).seq == 1
     assert len(stocked.bronze(ORDERS)) == 2
+
+
+def test_a_registry_that_is_away_stops_nothing_that_was_archived(stocked):
+    stocked.registry.away = True
+
+    result = stocked.ingest(ORDERS, [order(2, 3, note="three")])
+
+    assert (result.status, result.counts["appended"]) == (TableStatus.ADVANCED, 1)
+    assert result.registry["source"] == "archive"
+    assert notes(stocked.bronze(ORDERS)) == {0: "one", 1: "two", 2: "three"}
+
+
+def test_a_schema_that_is_new_while_the_registry_is_away_writes_nothing(stocked):
+    stocked.registry.hidden = NEW.schemas
+    stocked.registry.away = True
+
+    with pytest.raises(RegistryUnavailableError):
+        stocked.ingest(ORDERS, [order(2, 3, note="old"), order(3, 4, priority=7, writer=NEW)])
+
+    assert ledger_of(stocked).seq == 1
+    assert len(stocked.bronze(ORDERS)) == 2
+
+
+def test_an_id_that_means_another_schema_now_writes_nothing(stocked):
+    stocked.registry.values[TOPIC] = {OLD.value_id: NEW.schemas[NEW.value_id]}
+
+    with pytest.raises(SchemaConflictError) as caught:
+        stocked.ingest(ORDERS, [order(2, 3)])
+
+    assert (caught.value.exit_code, caught.value.schema) == (ExitCode.DATA, str(OLD.value_id))
+    assert ledger_of(stocked).seq == 1
+
+
+def test_workers_that_do_not_find_what_they_were_sent_end_the_run(stocked, monkeypatch):
+    """Instead of the same pass for ever."""
+    plans = bronze_ingest.TableIngest._plans
+    monkeypatch.setattr(
+        bronze_ingest.TableIngest, "_plans", lambda self, known: replace(plans(self, known), schemas={})
+    )
+
+    with pytest.raises(RuntimeError, match="which they were sent"):
+        stocked.ingest(ORDERS, [order(2, 3)])
+
+    assert ledger_of(stocked).seq == 1
+
+
+def test_a_result_tells_schemas_decoding_and_batches(stocked):
+    stocked.registry.hidden = NEW.schemas
+
+    result = stocked.ingest(ORDERS, [order(2, 3), order(3, 4, priority=7, writer=NEW)])
+
+    key_id = next(iter(OLD.schemas))
+    assert result.schema_ids == {"key": [key_id], "value": sorted([OLD.value_id, NEW.value_id])}
+    assert (result.batches, result.registry["source"], result.bad_rows) == (1, "registry", {})
+    assert result.decode_seconds is not None
+    assert 0 < result.decode_seconds < 60
+    assert result.decoded_per_second is not None
+    assert result.decoded_per_second > 0
+
+
+def test_a_result_names_the_first_bad_rows_of_each_code(stocked):
+    records = [
+        *(replace(order(offset, 1), value=b"junk") for offset in range(2, 7)),
+        replace(order(7, 1), value=order(7, 1).value + b"?"),
+    ]
+
+    result = stocked.ingest(ORDERS, records)
+
+    assert result.errors_by_code == {"bad_frame": 5, "trailing_bytes": 1}
+    key_id = next(iter(OLD.schemas))
+    place = {"topic": TOPIC, "partition": 0, "key_schema_id": key_id}
+    assert result.bad_rows == {
+        "bad_frame": [{**place, "offset": offset, "value_schema_id": None} for offset in (2, 3, 4)],
+        "trailing_bytes": [{**place, "offset": 7, "value_schema_id": OLD.value_id}],
+    }

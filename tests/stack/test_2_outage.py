@@ -1,4 +1,4 @@
-"""The registry is away when a run meets records of a schema that it has not read yet.
+"""The registry is away when a run meets records, of one table with a schema that no run has met yet.
 
 The connector needs the registry too before it can write such records: it goes away right after that.
 """
@@ -8,33 +8,37 @@ from __future__ import annotations
 import pytest
 from driver import DAG_ID, GREEN, INGEST  # type: ignore[import-not-found]
 
+from cdc_lakehouse.contract import Job
 from cdc_lakehouse.inspection.snapshot import newest_snapshot
 
 WAITING = frozenset({"up_for_retry", "failed", "success"})
 
 
-def version_of_bronze(chain) -> int:
-    snapshot = newest_snapshot(chain.lake.bronze("orders"))
+def version_of_bronze(chain, table: str = "orders") -> int:
+    snapshot = newest_snapshot(chain.lake.bronze(table))
     assert snapshot is not None
     return snapshot.version
 
 
 @pytest.fixture(scope="module")
 def outage(chain):
-    """The run, its ingest after the first try, and bronze's version before."""
+    """The run, its ingest after the first try, its log, and bronze's versions before and after."""
+    chain.change("UPDATE customers SET name = 'met before' WHERE id = 1")
     chain.run()
     chain.change(
         "ALTER TABLE orders ADD COLUMN channel text",
         "INSERT INTO orders VALUES (9001, 1, 'new', 10, now(), 'unseen', '2026-06-01', NULL, 'web')",
+        "UPDATE customers SET name = 'away' WHERE id = 1",
     )
-    before = version_of_bronze(chain)
+    before = {table: version_of_bronze(chain, table) for table in ("orders", "customers")}
     chain.stack.stop("registry")
     run_id = chain.airflow.trigger(DAG_ID)
     tried = chain.airflow.wait_for_task(DAG_ID, run_id, INGEST, states=WAITING, seconds=120)
     log = chain.airflow.log(DAG_ID, run_id, INGEST, try_number=1)
-    after = version_of_bronze(chain)
+    after = {table: version_of_bronze(chain, table) for table in before}
+    ingested = chain.report(Job.BRONZE_INGEST, "customers")
     chain.stack.start("registry")
-    return run_id, tried, log, (before, after)
+    return run_id, tried, log, (before, after), ingested
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +59,15 @@ def test_the_log_names_the_error_and_says_what_to_do(outage):
 def test_an_outage_writes_nothing(outage):
     before, after = outage[3]
 
-    assert after == before
+    assert after["orders"] == before["orders"]
+
+
+def test_a_table_whose_schemas_were_met_goes_on_from_the_archive(outage):
+    (before, after), ingested = outage[3:]
+
+    assert after["customers"] == before["customers"] + 1
+    assert ingested.registry["source"] == "archive"
+    assert "customers advanced appended=1 registry=archive" in outage[2]
 
 
 def test_clearing_the_task_is_all_that_is_needed(cleared):

@@ -36,6 +36,28 @@ VARIABLE = {
     "connect.name": "io.debezium.data.VariableScaleDecimal",
     "fields": [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}],
 }
+SPARSE = {
+    "type": "record",
+    "name": "io.debezium.data.SparseDoubleVector",
+    "connect.name": "io.debezium.data.SparseDoubleVector",
+    "fields": [
+        field("dimensions", {"type": "int", "connect.type": "int16"}),
+        field(
+            "vector",
+            {
+                "type": "array",
+                "items": {
+                    "type": "record",
+                    "name": "io.confluent.connect.avro.MapEntry",
+                    "fields": [
+                        field("key", {"type": "int", "connect.type": "int16"}),
+                        field("value", "double"),
+                    ],
+                },
+            },
+        ),
+    ],
+}
 WIDE_FIELDS = [
     *ROW_FIELDS,
     field("flag", optional("boolean")),
@@ -53,10 +75,23 @@ WIDE_FIELDS = [
     field("prices", optional({"type": "array", "items": ["null", decimal(4, 1)]})),
     field("store", optional({"type": "map", "values": ["null", "string"]})),
     field("mood", {"type": "enum", "name": "Mood", "symbols": ["glad", "sad"]}),
+    field("day", optional(semantic("string", "io.debezium.time.IsoDate"))),
+    field("clock", optional(semantic("string", "io.debezium.time.IsoTime"))),
+    field("wall", optional(semantic("string", "io.debezium.time.IsoTimestamp"))),
+    field("sparse", optional(SPARSE)),
     field("hash", optional({"type": "fixed", "name": "Hash", "size": 4})),
 ]
 SCHEMA = envelope_schema(WIDE_FIELDS)
 KEY_ID, VALUE_ID = 7, 9
+FASTAVRO_IS_LAX = {
+    "boolean that is neither 0 nor 1",
+    "int of more than 32 bits",
+    "union branch that the schema does not have",  # -1 and the like count from the end; 0x80 0x00 is 0
+    "enum symbol that the schema does not have",  # -1 as well
+    "number of more than 64 bits",
+    "negative length",
+    "more items than bytes",
+}
 _EMPTY = {each["name"]: None for each in WIDE_FIELDS}
 FULL_ROW = {
     **_EMPTY,
@@ -84,6 +119,10 @@ FULL_ROW = {
     "prices": [b"\x0f", None],
     "store": {"a": None, "b": "c"},
     "mood": "sad",
+    "day": "2024-02-29Z",
+    "clock": "23:59:59.5Z",
+    "wall": "2024-02-29T23:59:59.123456Z",
+    "sparse": {"dimensions": 5, "vector": [{"key": 1, "value": 0.5}]},
     "hash": b"abcd",
 }
 BARE_ROW = {**_EMPTY, "id": 2**40, "height": 0.0, "mood": "glad", "changed_at": "2024-02-29T21:59:59.123456Z"}

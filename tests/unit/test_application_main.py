@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -166,3 +167,24 @@ def test_every_line_of_a_job_is_json_and_the_last_tells_the_end(capsys):
     assert lines[-1]["event"] == "job finished"
     assert (lines[-1]["exit_code"], lines[-1]["headline"]) == (0, "0 of 2 tables advanced")
     assert {line["pipeline"] for line in lines} == {"shop"}
+
+
+def test_the_line_of_a_table_tells_what_it_cost_where_that_is_known(capsys):
+    told: dict[str, Any] = {
+        "decode_seconds": 2.5,
+        "decoded_per_second": 40.0,
+        "registry": {"source": "registry", "calls": 1},
+    }
+
+    def work(_):
+        return [
+            TableResult("orders", TableStatus.ADVANCED, batches=2, **told),
+            TableResult("customers", TableStatus.IDLE),
+        ]
+
+    run(Job.BRONZE_INGEST, work)
+
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    orders, customers = (line for line in lines if line["event"] == "table done")
+    assert {name: orders[name] for name in ("batches", *told)} == {"batches": 2, **told}
+    assert not {"batches", *told} & customers.keys()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from typing import Any
+from uuid import UUID
 
 import pytest
 from debezium_records import payload  # type: ignore[import-not-found]
@@ -44,8 +45,14 @@ def test_a_frame_is_a_zero_an_id_and_a_payload():
     assert parse_frame(b"\x00\x00\x00\x01\x02rest") == Frame(258, b"rest")
 
 
+def test_a_frame_of_format_1_is_a_one_a_guid_and_a_payload():
+    guid = UUID("89791762-2336-4186-9674-299b90a802e2")
+    assert parse_frame(b"\x01" + guid.bytes + b"rest") == Frame(guid, b"rest")
+    assert parse_frame(b"rest", b"\x01" + guid.bytes) == Frame(guid, b"rest")
+
+
 @pytest.mark.parametrize(
-    "data", [b"", b"\x00\x00\x00\x01", b"\x01" + b"g" * 16, b"\x00\xff\xff\xff\xff", b"{}"]
+    "data", [b"", b"\x00\x00\x00\x01", b"\x01" + b"g" * 15, b"\x00\xff\xff\xff\xff", b"{}"]
 )
 def test_anything_else_is_a_bad_frame(data):
     with pytest.raises(RecordFault) as caught:
@@ -60,7 +67,15 @@ def test_anything_else_is_a_bad_frame(data):
         ("[" * 100_000, "not an Avro schema"),
         (json.dumps(record(*["int"] * 2001)), "more than 2000 fields"),
         (json.dumps({**record("int"), "doc": "x" * 1_000_000}), "larger than 1000000 bytes"),
-        (json.dumps(record(["null", "R"])), "recursive"),
+        (json.dumps(record("R")), "recursive without end"),
+        (json.dumps(record(record("R", name="S"), ["null", "R"])), "recursive without end"),
+        (json.dumps(record([record(record("S", name="T"), name="S"), "null"])), "recursive without end"),
+        (json.dumps(record({"type": "fixed", "name": "F", "size": -1})), "fixed of negative size"),
+        (json.dumps(record(["null", ["int", "string"]])), "union in a union"),
+        (json.dumps(record(["null", "null"])), "null twice"),
+        (json.dumps({**record(), "fields": [{"name": "x", "type": "int"}] * 2}), "two fields of one name"),
+        (json.dumps(record({"type": "enum", "name": "E", "symbols": ["x" * 1001]})), "more than 1000 char"),
+        (json.dumps({**record(), "fields": [{"name": "\ud800", "type": "int"}]}), "half a surrogate pair"),
         (json.dumps(record({"type": "array", "items": "null"})), "take no bytes"),
         (json.dumps(record({"type": "array", "items": record(name="E")})), "take no bytes"),
         (json.dumps(doubling(30)), "stand for more than"),
@@ -141,11 +156,12 @@ def test_what_fastavro_writes_is_read_back(value):
 
 
 def test_unknown_ids_survive_being_text_and_being_pickled():
-    error = pickle.loads(pickle.dumps(UnknownSchemaIdsError([7], [12, 9])))  # noqa: S301
+    guid = UUID("89791762-2336-4186-9674-299b90a802e2")
+    error = pickle.loads(pickle.dumps(UnknownSchemaIdsError([7], [12, guid, 9])))  # noqa: S301
     text = f"org.apache.spark.api.python.PythonException: Traceback ...\n{error}\n\tat org.apache"
-    assert unknown_ids(text) == frozenset({7, 9, 12})
+    assert unknown_ids(text) == frozenset({7, 9, 12, guid})
     assert unknown_ids_by_place(text).keys == frozenset({7})
-    assert unknown_ids_by_place(text).values == frozenset({9, 12})
+    assert unknown_ids_by_place(text).values == frozenset({9, 12, guid})
 
 
 def test_other_failures_name_no_unknown_ids():

@@ -31,6 +31,12 @@ ORDERS = TableResult(
     lag_seconds=1.5,
     seconds={"decode": 0.25},
     versions={"bronze": 3},
+    batches=2,
+    schema_ids={"key": [1], "value": [2, 9]},
+    registry={"source": "archive", "calls": 3},
+    decode_seconds=0.5,
+    decoded_per_second=240.0,
+    bad_rows={"bad_frame": [{"topic": "t", "partition": 0, "offset": 7, "value_schema_id": None}]},
 )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
-from debezium_records import columns, decimal, envelope_schema, field, key_schema, optional  # type: ignore[import-not-found]
+from debezium_records import ROW_FIELDS, columns, decimal, envelope_schema, field, key_schema, optional  # type: ignore[import-not-found]
 
-from cdc_lakehouse.debezium.columns import Column, TableColumns, evolve, evolve_leniently
+from cdc_lakehouse.debezium.columns import Column, TableColumns, columns_of, evolve, evolve_leniently
 from cdc_lakehouse.errors import (
     IncompatibleSchemaError,
     KeySchemaDriftError,
@@ -83,6 +85,14 @@ def test_names_alike_but_for_case_collide():
 def test_a_flattened_value_is_refused():
     with pytest.raises(NotSupportedYetError, match="flattened"):
         columns(key_schema())
+
+
+def test_a_dropped_column_is_no_column_and_no_key():
+    texts = json.dumps(key_schema()), json.dumps(envelope_schema(ROW_FIELDS))
+    found = columns_of(*texts, table="orders", dropped=frozenset({"note"}))
+    assert "note" not in {column.name for column in found.row}
+    with pytest.raises(NotSupportedYetError, match="id, part of the key of orders, in drop_columns"):
+        columns_of(*texts, table="orders", dropped=frozenset({"id"}))
 
 
 def test_a_float_is_no_key():

@@ -7,11 +7,15 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from twins import assert_twins  # type: ignore[import-not-found]
 
-from cdc_lakehouse.avro.faults import RecordFault
-from cdc_lakehouse.debezium import conversions, values
-from cdc_lakehouse.debezium.conversions import Cast, Items, Micros
-from cdc_lakehouse.debezium.decimals import DecimalColumn
+from cdc_lakehouse.avro.typed import conversions as avro_conversions
+from cdc_lakehouse.avro.typed import values as avro_values
+from cdc_lakehouse.avro.typed.conversions import Cast, Micros
+from cdc_lakehouse.avro.typed.decimal_texts import DecimalTextColumn
+from cdc_lakehouse.avro.typed.decimals import DecimalColumn
+from cdc_lakehouse.avro.typed.nested import Entries, Items, entries_of, items_of
+from cdc_lakehouse.debezium import conversions, iso, iso_columns, values
 from cdc_lakehouse.debezium.evolution import fitting, fitting_column
 from cdc_lakehouse.debezium.position import position_of
 from cdc_lakehouse.debezium.positions import position_columns
@@ -20,45 +24,21 @@ from cdc_lakehouse.debezium.source import SOURCE_TYPE, Source
 INTS = st.integers(-(2**31), 2**31 - 1) | st.sampled_from(
     [-719163, -719162, 2932896, 2932897, 2**15, -(2**15) - 1]
 )
-EDGES = [values.MINUS_INFINITY, values.INFINITY, 2**63 - 1, -(2**63)]
+EDGES = [avro_values.MINUS_INFINITY, avro_values.INFINITY, 2**63 - 1, -(2**63)]
 NEAR_EDGES = [edge // part + step for edge in EDGES for part in (1, 1000) for step in (-1, 0, 1)]
 LONGS = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(
     [each for each in NEAR_EDGES if -(2**63) <= each < 2**63]
 )
 
 
-def singly(convert: Any, raw: list[Any]) -> tuple[list[Any], list[bool]]:
-    final, refused = [], []
-    for each in raw:
-        try:
-            final.append(None if each is None else convert(each))
-            refused.append(False)
-        except RecordFault:
-            final.append(None)
-            refused.append(True)
-    return final, refused
-
-
-def assert_twins(convert: Any, twin: Any, raw: list[Any], types: tuple[pa.DataType, pa.DataType]) -> None:
-    """Whole, and as a slice of a longer column."""
-    final, refused = singly(convert, raw)
-    for column in (pa.array(raw, types[0]), pa.array([None, *raw, None], types[0]).slice(1, len(raw))):
-        found, wrong = twin(column)
-        found.validate(full=True)
-        assert found.type == types[1]
-        assert (refused if wrong is None else wrong.tolist()) == refused
-        assert wrong is not None or not any(refused)
-        kept = [each for each, bad in zip(found.to_pylist(), refused, strict=True) if not bad]
-        expected = pa.array([each for each, bad in zip(final, refused, strict=True) if not bad], types[1])
-        assert kept == expected.to_pylist()
-
-
 @settings(deadline=None)
 @given(st.lists(st.none() | INTS, min_size=1))
 def test_numbers_of_32_bits(raw):
-    assert_twins(values.days, conversions.days, raw, (pa.int32(), pa.date32()))
+    assert_twins(avro_values.days, avro_conversions.days, raw, (pa.int32(), pa.date32()))
     assert_twins(values.small, conversions.small, raw, (pa.int32(), pa.int16()))
-    assert_twins(values.time_millis_to_micros, conversions.time_millis, raw, (pa.int32(), pa.int64()))
+    assert_twins(
+        avro_values.time_millis_to_micros, avro_conversions.time_millis, raw, (pa.int32(), pa.int64())
+    )
 
 
 @settings(deadline=None)
@@ -67,9 +47,9 @@ def test_numbers_of_32_bits(raw):
 def test_numbers_of_64_bits(raw):
     assert_twins(values.time_nanos_to_micros, conversions.time_nanos, raw, (pa.int64(), pa.int64()))
     for convert, twin in (
-        (values.scaled_micros, Micros()),
-        (values.millis_to_micros, Micros(numerator=1000)),
-        (values.nanos_to_micros, Micros(denominator=1000)),
+        (avro_values.scaled_micros, Micros()),
+        (avro_values.millis_to_micros, Micros(numerator=1000)),
+        (avro_values.nanos_to_micros, Micros(denominator=1000)),
     ):
         assert_twins(
             convert, lambda column, twin=twin: as_longs(*twin(column)), raw, (pa.int64(), pa.int64())
@@ -100,9 +80,53 @@ ODD_TEXTS = [
 @example([*ODD_TEXTS, None] * 3)
 def test_timestamps_with_zone(raw):
     def twin(column: pa.Array) -> tuple[pa.Array, Any]:
-        return as_longs(*conversions.zoned(column))
+        return as_longs(*iso_columns.zoned(column))
 
-    assert_twins(values.zoned_to_micros, twin, raw, (pa.string(), pa.int64()))
+    assert_twins(iso.zoned_to_micros, twin, raw, (pa.string(), pa.int64()))
+
+
+@st.composite
+def local_texts(draw: st.DrawFn) -> str:
+    text = draw(st.datetimes()).isoformat()
+    part = draw(st.sampled_from([text, text[:10], text[11:], text[:19], text[11:19]]))
+    return part + draw(st.sampled_from(["Z", "", "+02:00", "789Z", ".5Z", ".123Z"]))
+
+
+ODD_DATES = [
+    *ODD_TEXTS, "2024-02-29Z", "2023-02-29Z", "2024-02-29", "0000-01-01Z", "0001-01-01Z", "9999-12-31Z",
+    "+10000-01-01Z", "-0043-03-15Z", "2024-13-01Z", "2024-00-01Z", "2024-01-00Z", "2024-01-32Z",
+    "2024-1-01ZZ", "2024/02/29Z", "+5877611-06-21Z", "-5877611-06-22Z", "1900-02-29Z", "2000-02-29Z",
+    "2024-02-29+02",
+]  # fmt: skip
+ODD_TIMES = [
+    *ODD_TEXTS, "23:59:59Z", "24:00:00Z", "24:00:00.000001Z", "23:59:60Z", "23:60:59Z", "00:00Z", "00:00",
+    "12:34:56.Z", "12:34:56.7Z", "12:34:56.123456Z", "12:34:56.1234567Z", "12:34:56:7Z", "1:34:56.7Z",
+    "12:34:5/Z", "12:34:56.12 4Z", "-1:34:56Z", "99:00:00Z",
+]  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | local_texts() | st.sampled_from(ODD_DATES) | st.text(max_size=12), min_size=1))
+@example([*ODD_DATES, None] * 3)
+def test_iso_dates(raw):
+    assert_twins(iso.date_to_days, iso_columns.dates, raw, (pa.string(), pa.date32()))
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | local_texts() | st.sampled_from(ODD_TIMES) | st.text(max_size=17), min_size=1))
+@example([*ODD_TIMES, None] * 3)
+def test_iso_times(raw):
+    assert_twins(iso.time_to_micros, iso_columns.times, raw, (pa.string(), pa.int64()))
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | local_texts() | st.sampled_from(ODD_TEXTS) | st.text(max_size=27), min_size=1))
+@example([*ODD_TEXTS, None] * 3)
+def test_iso_timestamps(raw):
+    def twin(column: pa.Array) -> tuple[pa.Array, Any]:
+        return as_longs(*iso_columns.local(column))
+
+    assert_twins(iso.local_to_micros, twin, raw, (pa.string(), pa.int64()))
 
 
 def big_endian(value: int, extra: int) -> bytes:
@@ -126,17 +150,48 @@ def test_decimals(raw, precision, scale):
     scale = min(scale, precision)
     type_ = pa.decimal128(precision, scale)
     assert_twins(
-        values.decimal_of(precision, scale), DecimalColumn(precision, scale), raw, (pa.binary(), type_)
+        avro_values.decimal_of(precision, scale), DecimalColumn(precision, scale), raw, (pa.binary(), type_)
     )
+
+
+SCALES = st.integers(-3, 45) | st.sampled_from([-(2**31), -16_384, -16_383, 16_383, 16_384, 2**31 - 1])
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | UNSCALED | st.binary(max_size=19), min_size=1), SCALES)
+def test_decimals_as_text(raw, scale):
+    assert_twins(
+        avro_values.wide_decimal_of(scale), DecimalTextColumn(scale), raw, (pa.binary(), pa.string())
+    )
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.none() | st.fixed_dictionaries({"scale": SCALES, "value": UNSCALED | st.binary(max_size=19)}),
+        min_size=1,
+    )
+)
+@example([{"scale": scale, "value": b"\x05"} for scale in range(100)])
+def test_decimals_of_any_scale(raw):
+    type_ = pa.struct([("scale", pa.int32()), ("value", pa.binary())])
+    assert_twins(values.variable_scale, conversions.variable_scale, raw, (type_, pa.string()))
 
 
 @settings(deadline=None)
 @given(st.lists(st.none() | st.lists(st.none() | INTS, max_size=3), min_size=1))
 def test_items_of_arrays(raw):
-    def each(items: list[Any]) -> list[Any]:
-        return [None if item is None else values.small(item) for item in items]
+    types = (pa.list_(pa.int32()), pa.list_(pa.int16()))
+    assert_twins(items_of(values.small), Items(conversions.small), raw, types)
 
-    assert_twins(each, Items(conversions.small), raw, (pa.list_(pa.int32()), pa.list_(pa.int16())))
+
+@settings(deadline=None)
+@given(
+    st.lists(st.none() | st.lists(st.tuples(st.sampled_from("ab"), st.none() | INTS), max_size=3), min_size=1)
+)
+def test_entries_of_maps(raw):
+    types = (pa.map_(pa.string(), pa.int32()), pa.map_(pa.string(), pa.int16()))
+    assert_twins(entries_of(values.small), Entries(conversions.small), raw, types)
 
 
 @given(st.lists(st.none() | st.decimals(-99999, 99999, places=2), min_size=1, max_size=40))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
@@ -10,6 +13,7 @@ import pytest
 from avro_columns import fastavro_takes  # type: ignore[import-not-found]
 from debezium_damage import (  # type: ignore[import-not-found]
     EVENTS,
+    FASTAVRO_IS_LAX,
     SCHEMA,
     batch_decoded_both_ways,
     bit_flips,
@@ -21,17 +25,14 @@ from debezium_damage import (  # type: ignore[import-not-found]
     truncations,
     value_bytes,
 )
-from debezium_records import HEADERS, kafka_batch, raw_schema  # type: ignore[import-not-found]
+from debezium_records import HEADERS, columns, kafka_batch, raw_schema  # type: ignore[import-not-found]
 
-FASTAVRO_IS_LAX = {
-    "boolean that is neither 0 nor 1",
-    "int of more than 32 bits",
-    "union branch that the schema does not have",  # -1 and the like count from the end; 0x80 0x00 is 0
-    "enum symbol that the schema does not have",  # -1 as well
-    "number of more than 64 bits",
-    "negative length",
-    "more items than bytes",
-}
+from cdc_lakehouse.avro import frames
+from cdc_lakehouse.avro.constants import LEAST_ROWS
+from cdc_lakehouse.avro.frames import frame_column
+from cdc_lakehouse.debezium.plans import DecodePlans
+
+GUID = UUID("89791762-2336-4186-9674-299b90a802e2")
 
 
 def test_sound_records_are_the_same_both_ways():
@@ -39,6 +40,17 @@ def test_sound_records_are_the_same_both_ways():
     found = decoded_both_ways([*records, (key_bytes(), None), (None, value_bytes(EVENTS[4]))])
     assert found[0].column("decode_error").null_count == len(records) + 2
     assert first_difference(found) is None
+
+
+def test_no_headers_are_null_however_they_are_sent():
+    some = [None, [], [{"key": "a", "value": b"1"}]] * 40
+    records = [(key_bytes(number), value_bytes(EVENTS[0])) for number in range(len(some))]
+    none: list[Any] = [[]] * len(some)
+    for headers in (some, none):
+        batch = kafka_batch(*records).set_column(6, "headers", pa.array(headers, HEADERS))
+        found = batch_decoded_both_ways(batch)
+        assert first_difference(found) is None
+        assert found[0].column("headers").to_pylist() == [each or None for each in headers]
 
 
 @pytest.mark.parametrize("value", EVENTS)
@@ -49,6 +61,32 @@ def test_every_truncation_is_bad_and_its_neighbours_are_not(value):
     faults = found[0].column("decode_error").is_valid().to_pylist()
     assert faults == [True, False] * len(whole)
     assert first_difference(found) is None
+
+
+@pytest.mark.parametrize("value", EVENTS)
+def test_damage_among_many_alike_is_told_apart(value):
+    """Runs of fields that are the same in all rows are read once (`avro.constants`); bad rows stand out."""
+    whole = value_bytes(value)
+    damaged = [*list(truncations(whole))[5::3], *list(bit_flips(whole))[::7]]
+    for start in range(0, len(damaged), 40):
+        some = damaged[start : start + 40]
+        records = [(key_bytes(), each) for each in [whole] * (LEAST_ROWS - 20) + some + [whole] * 2]
+        assert first_difference(decoded_both_ways(records)) is None
+
+
+@pytest.mark.parametrize("value", EVENTS)
+def test_dropped_columns_are_passed_over_both_ways(value):
+    """Their texts need not be UTF-8; all other damage is found."""
+    whole = value_bytes(value)
+    left = columns(SCHEMA)
+    dropped = frozenset({"note", "tags", "store", "huge", "mood", "photo"})
+    row = tuple(column for column in left.row if column.name not in dropped)
+    known = told(columns=replace(left, row=row), dropped=dropped)
+    some = [*truncations(whole), *bit_flips(whole), whole, whole.replace("hällo".encode(), b"h\xff\xffllo")]
+    found = decoded_both_ways([(key_bytes(), each) for each in some], known)
+    assert first_difference(found) is None
+    assert found[0].column("decode_error").is_valid().to_pylist()[-2:] == [False, False]
+    assert {field.name for field in found[0].schema.field("after").type} == {column.name for column in row}
 
 
 @pytest.mark.parametrize("value", EVENTS)
@@ -115,7 +153,8 @@ def test_ids_in_headers_leave_the_bytes_to_the_payload():
         (value[5:], [("other", b"x"), ("__value_schema_id", b"zz"), ("__value_schema_id", number)], True),
         (value, [("other", b"x")], True),
         (value, [], True),
-        (value[5:], [("__value_schema_id", b"\x01" + b"g" * 16)], False),
+        (value[5:], [("__value_schema_id", b"\x01" + GUID.bytes)], True),
+        (value[5:], [("__value_schema_id", b"\x01" + GUID.bytes[:15])], False),
         (value[5:], [("__value_schema_id", None)], False),
         (value, [("__value_schema_id", number)], False),
     ]
@@ -123,7 +162,44 @@ def test_ids_in_headers_leave_the_bytes_to_the_payload():
     place = batch.schema.get_field_index("headers")
     listed = [[{"key": key, "value": held} for key, held in headers] for _, headers, _ in cases]
     batch = batch.set_column(place, "headers", pa.array(listed, HEADERS))
-    found = batch_decoded_both_ways(batch)
+    found = batch_decoded_both_ways(batch, told_by_guid())
     assert found[0].column("decode_error").is_null().to_pylist() == [sound for _, _, sound in cases]
-    assert found[0].column("value_schema_id").to_pylist()[:3] == [9, 9, 9]
+    assert found[0].column("value_schema_id").to_pylist()[:4] == [9, 9, 9, None]
     assert first_difference(found) is None
+
+
+def told_by_guid() -> DecodePlans:
+    """The schema of events by its number and by its GUID."""
+    known: DecodePlans = told()
+    return replace(known, schemas={**known.schemas, GUID: known.schemas[9]})
+
+
+def test_guids_in_frames_name_schemas_as_numbers_do():
+    whole = [value_bytes(each) for each in EVENTS] * 50
+    by_guid = [b"\x01" + GUID.bytes + each[5:] for each in whole]
+    cut = [by_guid[0][:size] for size in range(len(by_guid[0]))]
+    records = [each for pair in zip(whole, by_guid, strict=True) for each in pair] + cut
+    found = decoded_both_ways([(key_bytes(), each) for each in records], told_by_guid())
+    assert first_difference(found) is None
+    rows = found[0].to_pylist()[: 2 * len(whole)]
+    assert {each["value_schema_id"] for each in rows[::2]} == {9}
+    for numbered, named in zip(rows[::2], rows[1::2], strict=True):
+        assert named == {**numbered, "value_schema_id": None, "offset": named["offset"]}
+    assert found[0].column("decode_error").is_null().to_pylist()[2 * len(whole) :] == [False] * len(cut)
+
+
+def test_many_guids_cost_one_look_each(monkeypatch):
+    """A batch of frames of format 1 must not fall to a loop over its records."""
+    made: list[bytes] = []
+
+    def counted(*, bytes: bytes) -> UUID:  # noqa: A002
+        made.append(bytes)
+        return UUID(bytes=bytes)
+
+    monkeypatch.setattr(frames, "UUID", counted)
+    guids = [bytes([number] * 16) for number in range(3)]
+    column = frame_column(pa.array([b"\x01" + guids[row % 3] + b"x" for row in range(3_000)], pa.binary()))
+    assert sorted(made) == guids
+    assert [column.ref(code) for code in column.schema.tolist()[:4]] == [
+        UUID(bytes=guids[row % 3]) for row in range(4)
+    ]

@@ -35,6 +35,11 @@ def test_a_folder_that_cannot_be_made_is_missing_storage(tmp_path):
         files.write_text(f"{tmp_path.as_uri()}/file/report.json", "text")
 
 
+def test_a_file_that_cannot_be_asked_for_is_missing_storage(tmp_path):
+    with pytest.raises(StorageUnavailableError):
+        files.read_text_if_there(f"{tmp_path.as_uri()}/{'x' * 300}")
+
+
 def test_folders_are_listed_by_name_without_files(tmp_path):
     for name in ("b", "a"):
         (tmp_path / name).mkdir()

@@ -12,6 +12,7 @@ from cdc_lakehouse.preflight.schemas import (
     read_schemas,
     topic_schema_findings,
 )
+from cdc_lakehouse.registry.versions import Version
 
 KEY = json.dumps({"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]})
 
@@ -33,14 +34,26 @@ def envelope(*columns: Mapping[str, object]) -> str:
     )
 
 
+def test_a_dropped_column_may_be_of_any_type_and_must_exist():
+    bad = {"type": "bytes", "logicalType": "decimal", "scale": "x"}
+    schemas = TopicSchemas(KEY, envelope({"name": "odd", "type": bad}))
+    assert [each.exit_code for each in topic_schema_findings("orders", "t", schemas)] == [ExitCode.CONFIG]
+    found = list(topic_schema_findings("orders", "t", schemas, dropped=frozenset({"odd", "od"})))
+    assert "columns 1, key id" in found[0].sentence
+    assert [each.sentence for each in found[1:]] == [
+        "drop_columns names od, which the newest schema does not have"
+    ]
+
+
 class ScriptedRegistry:
     """Subjects with the texts of their versions, the oldest first."""
 
     def __init__(self, **subjects: list[str]) -> None:
         self._subjects = {name.replace("_", "-"): texts for name, texts in subjects.items()}
 
-    def versions(self, subject: str) -> list[tuple[int, str]]:
-        return list(enumerate(self._subjects.get(subject, [])))
+    def latest(self, subject: str) -> Version | None:
+        texts = self._subjects.get(subject, [])
+        return Version(subject, len(texts), 0, texts[-1]) if texts else None
 
 
 def test_a_table_that_can_be_stored_is_one_line():
@@ -50,7 +63,7 @@ def test_a_table_that_can_be_stored_is_one_line():
 
 
 def test_a_column_that_cannot_be_stored_is_a_problem_with_its_name():
-    odd = {"type": "record", "name": "Odd", "fields": [{"name": "x", "type": "int"}]}
+    odd = {"type": "string", "connect.name": "org.apache.kafka.connect.data.Decimal"}
     findings = list(
         topic_schema_findings("orders", "t", TopicSchemas(KEY, envelope({"name": "at", "type": odd})))
     )
@@ -100,3 +113,12 @@ def test_the_newest_schemas_of_a_topic_are_read_by_subject():
 
     assert read_schemas(registry, "t") == TopicSchemas(key=KEY, value="new")
     assert read_schemas(registry, "u") == TopicSchemas(key=None, value=None)
+
+
+def test_a_type_that_nobody_knows_is_stored_and_warned_of_by_column():
+    money = {"type": "string", "connect.name": "com.acme.Money"}
+    schemas = TopicSchemas(KEY, envelope({"name": "price", "type": money}))
+    findings = list(topic_schema_findings("orders", "t", schemas))
+
+    assert [found.level for found in findings] == ["ok", "warning"]
+    assert findings[1].sentence == "price has a type that this release does not know: com.acme.Money (string)"

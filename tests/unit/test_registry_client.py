@@ -3,56 +3,23 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from uuid import UUID
 
 import pytest
+from registry_server import FakeRegistry  # type: ignore[import-not-found]
 
 from cdc_lakehouse.avro.writer import writer_schema
 from cdc_lakehouse.errors import NotSupportedYetError, RegistryUnavailableError
 from cdc_lakehouse.registry.client import SchemaRegistry
-
-
-class FakeRegistry:
-    """Answers by path; `failures` are sent first, one per call."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, Any] = {}
-        self.failures: list[int] = []
-        self.calls: list[str] = []
-        self.authorizations: list[str | None] = []
-        fake = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                fake.calls.append(self.path)
-                fake.authorizations.append(self.headers.get("Authorization"))
-                known = self.path in fake.answers
-                status = fake.failures.pop(0) if fake.failures else (200 if known else 404)
-                body = fake.answers.get(self.path, {"error_code": 40403})
-                sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(sent)))
-                self.end_headers()
-                self.wfile.write(sent)
-
-            def log_message(self, *args):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(
-            target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        ).start()
+from cdc_lakehouse.registry.versions import Version
 
 
 @pytest.fixture
 def fake():
     registry = FakeRegistry()
     yield registry
-    registry.server.shutdown()
-    registry.server.server_close()
+    registry.stop()
 
 
 def client(fake: FakeRegistry, **options: Any) -> SchemaRegistry:
@@ -101,23 +68,122 @@ def test_an_answer_that_makes_no_sense_is_unavailable(fake, body):
         client(fake).schema(5)
 
 
+def version(subject: str, number: int, ref: int, text: str) -> dict[str, Any]:
+    return {"subject": subject, "version": number, "id": ref, "schema": text}
+
+
+def test_a_schema_is_asked_for_by_number_or_by_guid(fake):
+    guid = UUID("0f8fad5b-d9cb-469f-a165-70867728950e")
+    fake.answers[f"/schemas/guids/{guid}"] = {"schema": '"int"', "guid": str(guid)}
+    assert client(fake).schema(guid) == '"int"'
+
+
 def test_versions_come_oldest_first_and_unknown_subjects_have_none(fake):
-    fake.answers["/subjects/t-value/versions"] = [2, 1]
-    fake.answers["/subjects/t-value/versions/1"] = {"id": 8, "schema": '"int"'}
-    fake.answers["/subjects/t-value/versions/2"] = {"id": 3, "schema": '"long"'}
-    assert client(fake).versions("t-value") == [(8, '"int"'), (3, '"long"')]
-    assert client(fake).versions("other") == []
-
-
-def test_prefetch_reads_both_subjects_of_every_topic(fake):
-    fake.answers["/subjects/t-key/versions"] = [1]
-    fake.answers["/subjects/t-key/versions/1"] = {"id": 1, "schema": '"int"'}
-    fake.answers["/subjects/t-value/versions"] = [4]
-    fake.answers["/subjects/t-value/versions/4"] = {"id": 2, "schema": '"long"'}
+    fake.answers["/subjects/t-value/versions"] = [2, 1, 3]
+    fake.answers["/subjects/t-value/versions/1"] = version("t-value", 1, 8, '"int"')
+    fake.answers["/subjects/t-value/versions/2"] = version("t-value", 2, 3, '"long"')
     registry = client(fake)
-    assert registry.prefetch(["t"]) == {1: '"int"', 2: '"long"'}
-    assert registry.schemas([1, 2, 3]) == {1: '"int"', 2: '"long"'}
-    assert fake.calls[-1] == "/schemas/ids/3"
+    assert registry.versions("t-value") == [
+        Version("t-value", 1, 8, '"int"'),
+        Version("t-value", 2, 3, '"long"'),
+    ]
+    assert registry.versions("other") == []
+
+
+def test_the_newest_version_is_one_call(fake):
+    fake.answers["/subjects/t-value/versions/latest"] = version("t-value", 4, 9, '"int"')
+    registry = client(fake)
+    assert registry.latest("t-value") == Version("t-value", 4, 9, '"int"')
+    assert registry.latest("other") is None
+    assert registry.calls == 2
+
+
+LIST = "/schemas?subjectPrefix=t-&deleted=true&limit=1000&offset="
+
+
+@pytest.mark.parametrize("status", [400, 405, 501])
+def test_a_registry_that_refuses_to_list_is_asked_for_single_versions(fake, status):
+    fake.failures = [status]
+    registry = client(fake)
+    assert registry.listed("t") is None
+    assert registry.listed("u") is None
+    assert len(fake.calls) == 1
+
+
+def test_a_registry_that_turns_no_pages_is_asked_for_single_versions(fake):
+    page = [version("t-value", number, number, '"int"') for number in range(1000)]
+    fake.answers |= {f"{LIST}{offset}": page for offset in (0, 1000)}
+    assert client(fake).listed("t") is None
+
+
+def test_both_subjects_of_a_topic_are_listed_in_one_call_without_its_neighbours(fake):
+    fake.answers[f"{LIST}0"] = [
+        version("t-archive-value", 1, 1, '"bytes"'),
+        version("t-value", 2, 5, '"long"'),
+        version("t-value", 1, 4, '"int"'),
+        version("t-key", 1, 3, '"string"'),
+        version("t-values", 1, 2, '"float"'),
+    ]
+    registry = client(fake)
+    assert registry.listed("t") == [
+        Version("t-value", 1, 4, '"int"'),
+        Version("t-key", 1, 3, '"string"'),
+        Version("t-value", 2, 5, '"long"'),
+    ]
+    assert registry.calls == 1
+
+
+def test_a_list_that_fills_a_page_has_another(fake):
+    page = [version("t-archive-value", number, number, '"int"') for number in range(1, 1001)]
+    fake.answers[f"{LIST}0"] = page
+    fake.answers[f"{LIST}1000"] = [version("t-value", 1, 4001, '"int"')]
+    assert client(fake).listed("t") == [Version("t-value", 1, 4001, '"int"')]
+
+
+def test_a_registry_without_lists_is_asked_for_one_only_once(fake):
+    registry = client(fake)
+    assert [registry.for_table().listed(topic) for topic in ("t", "u", "v")] == [None] * 3
+    assert fake.calls == [f"{LIST}0"]
+
+
+def test_calls_are_counted_per_table_and_knowledge_is_shared(fake):
+    fake.answers["/schemas/ids/5"] = {"schema": '"int"'}
+    registry = client(fake)
+    one, other = registry.for_table(), registry.for_table()
+    one.schema(5)
+    assert (other.schema(5), one.calls, other.calls) == ('"int"', 1, 0)
+
+
+def test_an_outage_is_waited_for_once_and_not_by_every_table(fake):
+    fake.failures = [503] * 3
+    registry = client(fake)
+    for _ in range(4):
+        with pytest.raises(RegistryUnavailableError, match="status 503"):
+            registry.for_table().schema(5)
+    assert len(fake.calls) == 3
+
+
+def test_a_registry_that_rested_is_asked_again(fake):
+    fake.answers["/schemas/ids/5"] = {"schema": '"int"'}
+    fake.failures = [503] * 3
+    registry = client(fake, rest_seconds=0)
+    with pytest.raises(RegistryUnavailableError):
+        registry.schema(5)
+    assert registry.schema(5) == '"int"'
+
+
+def test_its_name_is_readable_and_the_same_for_every_spelling_of_its_url():
+    names = [
+        SchemaRegistry(url).name
+        for url in (
+            "http://user:hush@Registry.example/apis/ccompat/v7",
+            "http://registry.example:80/apis/ccompat/v7/",
+            "http://registry.example/apis/ccompat-v7",
+        )
+    ]
+    assert names[0] == names[1]
+    assert names[0].rpartition("-")[0] == "registry.example-80-apis-ccompat-v7"
+    assert names[0] != names[2]
 
 
 def test_login_and_password_are_sent(fake):

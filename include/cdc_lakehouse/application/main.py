@@ -86,7 +86,7 @@ def _hand_over(result: JobResult) -> None:
     if target:
         Path(target).write_text(result.to_json(), encoding="utf-8")
     for table in result.tables:
-        facts = {"table": table.table, "status": table.status, "counts": table.counts}
+        facts = {"table": table.table, "status": table.status, "counts": table.counts, **_effort(table)}
         if table.error is None:
             logger.info("table done", extra=facts)
         else:
@@ -99,3 +99,15 @@ def _hand_over(result: JobResult) -> None:
                     "advice": table.error.advice,
                 },
             )
+
+
+def _effort(table: TableResult) -> dict[str, object]:
+    """What the one who tunes looks for; absent where a job has no such thing."""
+    facts = {
+        "batches": table.batches,
+        "seconds": table.seconds,
+        "decode_seconds": table.decode_seconds,
+        "decoded_per_second": table.decoded_per_second,
+        "registry": table.registry,
+    }
+    return {name: value for name, value in facts.items() if value}

@@ -9,38 +9,45 @@ from typing import Any
 import fastavro
 from fastavro.schema import SchemaParseException
 
+from cdc_lakehouse.avro.recursion import endless_types, recursive_types
+from cdc_lakehouse.avro.schema_types import SchemaTypes
+
 MAX_SCHEMA_BYTES = 1_000_000
 MAX_DEPTH = 32
 MAX_FIELDS = 2_000
 MAX_EXPANDED = 20_000
 """Fields with every reference written out: few names can stand for very many fields."""
+MAX_NAME = 1_000
+"""Of fields and symbols: a byte of data can stand for one."""
 
 
 class SchemaRefusedError(Exception):
     """The text says which limit; the caller says which table and which schema."""
 
 
-def admit(text: str) -> Any:
+def admit(text: str) -> SchemaTypes:
     """The parsed schema, names resolved to full names, as fastavro gives it; logical types kept aside.
 
     Logical types do not reach fastavro: values are read raw and converted by `connect.name`, so they
-    stay on each type as `logical` (`cdc-semantics` §6).
+    stay on each type as `logical` (`cdc-semantics` §6). Types may contain themselves where a value can end.
     """
     if len(text.encode()) > MAX_SCHEMA_BYTES:
         raise SchemaRefusedError(f"it is larger than {MAX_SCHEMA_BYTES} bytes")
     try:
         schema = json.loads(text)
         _check_depth(schema, left=4 * MAX_DEPTH)
-        parsed = fastavro.parse_schema(_without_logical_types(schema))
-        shape = _Shape(_named(parsed))
+        named: dict[str, Any] = {}
+        parsed = fastavro.parse_schema(_without_logical_types(_unwrapped(schema)), named_schemas=named)
+        shape = _Shape(named)
         shape.measure(parsed, depth=1)
+        _check_ends(named)
     except SchemaRefusedError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SchemaParseException) as exc:
         raise SchemaRefusedError(f"it is not an Avro schema ({type(exc).__name__})") from exc
     if shape.fields > MAX_FIELDS:
         raise SchemaRefusedError(f"it has more than {MAX_FIELDS} fields")
-    return parsed
+    return SchemaTypes(parsed, named, recursive_types(named))
 
 
 def _check_depth(node: Any, *, left: int) -> None:
@@ -73,8 +80,11 @@ def _without_logical_types(node: Any) -> Any:
     return walked if logical is None else {**walked, "logical": logical}
 
 
-def _named(parsed: Any) -> dict[str, Any]:
-    return dict(parsed.get("__named_schemas", {})) if isinstance(parsed, dict) else {}
+def _unwrapped(schema: Any) -> Any:
+    """Java takes a type inside of `{"type": ...}` for that type."""
+    while isinstance(schema, dict) and isinstance(schema.get("type"), (dict, list)):
+        schema = schema["type"]
+    return schema
 
 
 class _Shape:
@@ -91,10 +101,7 @@ class _Shape:
         if depth > MAX_DEPTH:
             raise SchemaRefusedError(f"it is nested deeper than {MAX_DEPTH}")
         if isinstance(node, list):
-            parts = [self.measure(branch, depth=depth) for branch in node]
-            if not parts:
-                raise SchemaRefusedError("it has a union without branches")
-            return 1, sum(part[1] for part in parts), max(part[2] for part in parts)
+            return self._union(node, depth=depth)
         kind = node["type"] if isinstance(node, dict) else node
         if isinstance(kind, (dict, list)):
             return self.measure(kind, depth=depth)
@@ -107,19 +114,36 @@ class _Shape:
             return self._collection(node["items" if kind == "array" else "values"], kind, depth=depth)
         if kind in self._named:
             return self._reference(kind, depth=depth)
-        return (int(node["size"]) if kind == "fixed" else _LEAST_BYTES[kind]), 1, 1
+        if kind == "enum":
+            _check_names(node["symbols"])
+        if kind != "fixed":
+            return _LEAST_BYTES[kind], 1, 1
+        if int(node["size"]) < 0:
+            raise SchemaRefusedError("it has a fixed of negative size")
+        return int(node["size"]), 1, 1
+
+    def _union(self, branches: list[Any], *, depth: int) -> tuple[int, int, int]:
+        if not branches:
+            raise SchemaRefusedError("it has a union without branches")
+        if any(isinstance(branch, list) for branch in branches) or branches.count("null") > 1:
+            raise SchemaRefusedError("it has a union in a union, or null twice in one")
+        parts = [self.measure(branch, depth=depth) for branch in branches]
+        expanded = sum(part[1] for part in parts)
+        _check_expanded(expanded)
+        return 1, expanded, max(part[2] for part in parts)
 
     def _record(self, node: Any, *, depth: int) -> tuple[int, int, int]:
         name = node["name"]
-        if name in self._open:
-            raise SchemaRefusedError("it is recursive")
+        names = [field["name"] for field in node["fields"]]
+        _check_names(names)
+        if len(set(names)) < len(names):
+            raise SchemaRefusedError("it has a record with two fields of one name")
         self._open.add(name)
-        self.fields += len(node["fields"])
+        self.fields += len(names)
         parts = [self.measure(field["type"], depth=depth + 1) for field in node["fields"]]
         self._open.discard(name)
         expanded = 1 + sum(part[1] for part in parts)
-        if expanded > MAX_EXPANDED:
-            raise SchemaRefusedError(f"its references stand for more than {MAX_EXPANDED} fields")
+        _check_expanded(expanded)
         height = 1 + max((part[2] for part in parts), default=0)
         self._known[name] = sum(part[0] for part in parts), expanded, height
         return self._known[name]
@@ -132,12 +156,29 @@ class _Shape:
 
     def _reference(self, name: str, *, depth: int) -> tuple[int, int, int]:
         if name in self._open:
-            raise SchemaRefusedError("it is recursive")
+            return 1, 1, 1  # text, and what leads back here takes a byte at least, or it is endless
         if name not in self._known:
             return self.measure(self._named[name], depth=depth)
         if depth + self._known[name][2] - 1 > MAX_DEPTH:
             raise SchemaRefusedError(f"it is nested deeper than {MAX_DEPTH}")
         return self._known[name]
+
+
+def _check_ends(named: dict[str, Any]) -> None:
+    if endless_types(named):
+        raise SchemaRefusedError("it is recursive without end: a record contains itself in every value")
+
+
+def _check_names(names: list[str]) -> None:
+    if any(len(name) > MAX_NAME for name in names):
+        raise SchemaRefusedError(f"it has a name of more than {MAX_NAME} characters")
+    if any("\ud800" <= character <= "\udfff" for name in names for character in name):
+        raise SchemaRefusedError("it has a name with half a surrogate pair, which is no text")
+
+
+def _check_expanded(fields: int) -> None:
+    if fields > MAX_EXPANDED:
+        raise SchemaRefusedError(f"its references stand for more than {MAX_EXPANDED} fields")
 
 
 _LEAST_BYTES = {

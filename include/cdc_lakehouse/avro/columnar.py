@@ -17,6 +17,7 @@ Nothing raises for a bad row, and nothing it says is believed: lengths are cut a
 row that is wrong in itself is moved behind its end, where it stays (`cursors`). A row is good exactly
 when its cursor stands at its end after the last field. The strict reader of single records (`reader`)
 judges the same, for every input; it is asked *why* a row is bad, and it reads what does not pay here.
+Types that contain themselves have no column; theirs reads row by row and gives text (`recursive`).
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ from cdc_lakehouse.avro.leaves import (
     NullColumn,
 )
 from cdc_lakehouse.avro.memory import Memory
-from cdc_lakehouse.avro.nested import NullableColumn, RecordColumn, UnionColumn
-from cdc_lakehouse.avro.repeated import ArrayColumn, MapColumn
+from cdc_lakehouse.avro.nested import NullableColumn, RecordColumn, SoleColumn, UnionColumn
+from cdc_lakehouse.avro.recursive import RecursiveColumn
+from cdc_lakehouse.avro.repeated import ArrayColumn, Limit, MapColumn
 from cdc_lakehouse.avro.spans import BytesColumn, FixedColumn, StringColumn
+from cdc_lakehouse.avro.widths import Share, is_wide, width
 from cdc_lakehouse.avro.wire import Wire
 
 PIECE_BYTES, PIECE_BYTES_WITH_LISTS = 8 * 1024 * 1024, 2 * 1024 * 1024
@@ -73,21 +76,29 @@ class Projection:
 
 
 @lru_cache(maxsize=4096)
-def column_of(wire: Wire, projection: Projection | None = None) -> Column:
+def column_of(wire: Wire, share: Share, projection: Projection | None = None) -> Column:
     """Compiled once per process. A projection looks through nullable types."""
     column: Column
     match wire.kind:
         case "record":
             fields = zip(wire.names, wire.parts, strict=True)
-            column = RecordColumn([_field(name, part, projection) for name, part in fields])
+            column = RecordColumn(
+                [_field(name, part, share, projection) for name, part in fields], wire.parts
+            )
         case "nullable":
-            column = NullableColumn(column_of(wire.parts[0], projection), null_place=wire.size)
+            column = NullableColumn(column_of(wire.parts[0], share, projection), null_place=wire.size)
+        case "sole":
+            column = SoleColumn(column_of(wire.parts[0], share, projection))
+        case "recursive":
+            column = RecursiveColumn(wire)
         case "union":
-            column = UnionColumn([column_of(part) for part in wire.parts])
+            column = UnionColumn([column_of(part, share) for part in wire.parts])
         case "array":
-            column = ArrayColumn(column_of(wire.parts[0]))
+            column = ArrayColumn(column_of(wire.parts[0], share.inside()), _limit(wire, share))
         case "map":
-            column = MapColumn(_PRIMITIVES["string"], column_of(wire.parts[0]))
+            column = MapColumn(
+                _PRIMITIVES["string"], column_of(wire.parts[0], share.inside()), _limit(wire, share)
+            )
         case "enum":
             column = EnumColumn(wire.names)
         case "fixed":
@@ -97,10 +108,14 @@ def column_of(wire: Wire, projection: Projection | None = None) -> Column:
     return column
 
 
-def _field(name: str, part: Wire, projection: Projection | None) -> tuple[str, Column, bool]:
+def _field(name: str, part: Wire, share: Share, projection: Projection | None) -> tuple[str, Column, bool]:
     if projection is None:
-        return name, column_of(part), True
-    return name, column_of(part, projection.inner(name)), projection.wants(name)
+        return name, column_of(part, share), True
+    return name, column_of(part, share, projection.inner(name)), projection.wants(name)
+
+
+def _limit(wire: Wire, share: Share) -> Limit | None:
+    return Limit(width(wire.parts[0]), share) if is_wide(wire) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +128,7 @@ class Reader:
     @classmethod
     def of(cls, wire: Wire, projection: Projection | None = None) -> Reader:
         size = PIECE_BYTES_WITH_LISTS if _repeats(wire) else PIECE_BYTES
-        return cls(column_of(wire, projection), size)
+        return cls(column_of(wire, Share.of(wire), projection), size)
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         """The values of the payloads `start` to `end`, in rising order, and a mask of the sound ones.
@@ -138,4 +153,4 @@ class Reader:
 
 
 def _repeats(wire: Wire) -> bool:
-    return wire.kind in ("array", "map") or any(map(_repeats, wire.parts))
+    return wire.kind in ("array", "map", "recursive") or any(map(_repeats, wire.parts))

@@ -16,6 +16,17 @@ class AvroFault(StrEnum):
     INVALID_UTF8 = "invalid_utf8"
 
 
+class ValueFault(StrEnum):
+    """Codes of faults in what sound bytes say."""
+
+    VALUE_OUT_OF_RANGE = "value_out_of_range"
+    """Infinity, a date beyond year 9999, more digits than the column's precision."""
+    BAD_VALUE = "bad_value"
+    """Not what the type of the column promises."""
+    INCOMPATIBLE_SCHEMA = "incompatible_schema"
+    """The value does not fit its column, as far as the column's type has evolved."""
+
+
 class RecordFault(Exception):  # noqa: N818 - travels inside the decoder only and becomes a row, not an error
     """`detail` names places, sizes and ids; never a value of the payload (`guarantees` §5)."""
 

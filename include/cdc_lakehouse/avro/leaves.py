@@ -25,6 +25,8 @@ class Column(Protocol):
     def skip(self, cursors: Cursors) -> None:
         """Moves on. Fails the same rows as reading."""
 
+    def __hash__(self) -> int: ...
+
 
 class NullColumn:
     type = pa.null()
@@ -110,7 +112,9 @@ class EnumColumn:
     type = pa.string()
 
     def __init__(self, symbols: tuple[str, ...]) -> None:
-        self._symbols = pa.array(symbols, pa.string())
+        self._last = len(symbols) - 1
+        # Bad rows take the first one, which an enum without symbols lacks.
+        self._symbols = pa.array(symbols or ("",), pa.string())
 
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
         places = self._places(cursors)
@@ -121,9 +125,8 @@ class EnumColumn:
 
     def _places(self, cursors: Cursors) -> np.ndarray:
         places = read_longs(cursors)
-        last = len(self._symbols) - 1
-        if len(places) and (places.max() > last or places.min() < 0):
-            wrong = (places > last) | (places < 0)
+        if len(places) and (places.max() > self._last or places.min() < 0):
+            wrong = (places > self._last) | (places < 0)
             cursors.fail(wrong)
             places[wrong] = 0
         return places

@@ -7,32 +7,63 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from cdc_lakehouse.avro.constants import LEAST_ROWS, Run, holds, likely_run, repeated
 from cdc_lakehouse.avro.cursors import Cursors
 from cdc_lakehouse.avro.leaves import Column
 from cdc_lakehouse.avro.spread import Spread, spread_out
 from cdc_lakehouse.avro.varints import read_longs
+from cdc_lakehouse.avro.wire import Wire
 
 
 class RecordColumn:
     """A struct of the fields that are `wanted`; the others only move the cursors."""
 
-    def __init__(self, fields: Sequence[tuple[str, Column, bool]]) -> None:
+    def __init__(self, fields: Sequence[tuple[str, Column, bool]], wires: Sequence[Wire] = ()) -> None:
+        """With `wires`, the types of the fields, runs that repeat in every row are read once."""
         self._fields = tuple((column, wanted) for _, column, wanted in fields)
+        self._wires = tuple(wires)
         self.type = pa.struct([(name, column.type) for name, column, wanted in fields if wanted])
 
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
-        children = []
-        for column, wanted in self._fields:
-            if wanted:
-                children.append(column.read(cursors))
-            else:
-                column.skip(cursors)
+        children = self._columns(cursors)
         struct = pa.Array.from_buffers(self.type, len(cursors), [None], 0, children=children)
         return spread_out(struct, spread)
 
     def skip(self, cursors: Cursors) -> None:
         for column, _ in self._fields:
             column.skip(cursors)
+
+    def _columns(self, cursors: Cursors) -> list[pa.Array]:
+        children: list[pa.Array] = []
+        place = one_by_one = 0
+        while place < len(self._fields):
+            if self._wires and place >= one_by_one and len(cursors) >= LEAST_ROWS:
+                run = likely_run(self._wires[place:], cursors)
+                found = self._repeated(run, place, cursors) if run is not None else None
+                if run is not None and found is not None:
+                    children += found
+                    place += len(run)
+                    continue
+                one_by_one = place + (len(run) if run is not None else 1)
+            column, wanted = self._fields[place]
+            if wanted:
+                children.append(column.read(cursors))
+            else:
+                column.skip(cursors)
+            place += 1
+        return children
+
+    def _repeated(self, run: Run, place: int, cursors: Cursors) -> list[pa.Array] | None:
+        """The wanted columns of a run, behind which the cursors stand then; None when it is none."""
+        fields = self._fields[place : place + len(run)]
+        count = len(cursors)
+        columns = [
+            repeated(column, data, count) for (column, _), data in zip(fields, run.parts(), strict=True)
+        ]
+        if any(column is None for column in columns) or not holds(run, cursors):
+            return None
+        cursors.move(len(run.data))
+        return [column for column, (_, wanted) in zip(columns, fields, strict=True) if wanted]
 
 
 class NullableColumn:
@@ -79,6 +110,22 @@ def _all_but_lost(present: np.ndarray, count: int, cursors: Cursors) -> bool:
     if count < len(present) - len(present) // 16:
         return False
     return bool((present | cursors.lost()).all())
+
+
+class SoleColumn:
+    """A union of one type: nothing but a branch before the value."""
+
+    def __init__(self, value: Column) -> None:
+        self._value = value
+        self.type = value.type
+
+    def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
+        cursors.fail(read_longs(cursors) != 0)
+        return self._value.read(cursors, spread)
+
+    def skip(self, cursors: Cursors) -> None:
+        cursors.fail(read_longs(cursors) != 0)
+        self._value.skip(cursors)
 
 
 class UnionColumn:

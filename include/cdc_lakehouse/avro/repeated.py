@@ -16,10 +16,19 @@ from cdc_lakehouse.avro.leaves import Column
 from cdc_lakehouse.avro.nested import RecordColumn
 from cdc_lakehouse.avro.spread import Spread, spread_out
 from cdc_lakehouse.avro.varints import read_longs
+from cdc_lakehouse.avro.widths import Share
 
 _SHORT_STEPS, _ENOUGH_ROWS = 16, 200
 """After that many items a step must serve that many rows, or reading those rows one by one is faster:
 they fail here and the caller reads them again. One record can ask for a million steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Of a list of wide items (`widths`)."""
+
+    width: int
+    share: Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +41,28 @@ class _Items:
 
 
 class ArrayColumn:
-    def __init__(self, item: Column) -> None:
-        self._item = item
+    def __init__(self, item: Column, limit: Limit | None = None) -> None:
+        self._item, self._limit = item, limit
         self.type = pa.list_(item.type)
 
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
-        items = _found(cursors, self._item)
+        items = _found(cursors, self._item, self._limit)
         values = self._item.read(items.cursors)
         _fail_rows_of_bad_items(cursors, items)
         return spread_out(pa.ListArray.from_arrays(items.offsets, values, type=self.type), spread)
 
     def skip(self, cursors: Cursors) -> None:
-        _found(cursors, self._item)
+        _found(cursors, self._item, self._limit)
 
 
 class MapColumn:
-    def __init__(self, key: Column, value: Column) -> None:
+    def __init__(self, key: Column, value: Column, limit: Limit | None = None) -> None:
+        self._limit = limit
         self._entry = RecordColumn([("key", key, True), ("value", value, True)])
         self.type = pa.map_(key.type, value.type)
 
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
-        items = _found(cursors, self._entry)
+        items = _found(cursors, self._entry, self._limit)
         entries = self._entry.read(items.cursors)
         keys, values = entries.field(0), entries.field(1)
         _fail_rows_of_bad_items(cursors, items)
@@ -60,11 +70,12 @@ class MapColumn:
         return spread_out(pa.MapArray.from_arrays(items.offsets, keys, values, type=self.type), spread)
 
     def skip(self, cursors: Cursors) -> None:
-        _found(cursors, self._entry)
+        _found(cursors, self._entry, self._limit)
 
 
-def _found(cursors: Cursors, item: Column) -> _Items:
+def _found(cursors: Cursors, item: Column, limit: Limit | None) -> _Items:
     """Moves the cursors behind the last block."""
+    begin = cursors.at.copy()
     rows = np.arange(len(cursors))
     part, left = cursors.only(rows), np.zeros(len(cursors), np.int64)
     steps: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
@@ -77,11 +88,27 @@ def _found(cursors: Cursors, item: Column) -> _Items:
             cursors.rejoin(rows, part)
             rows, part, left = rows[going], part.only(going), left[going]
         if len(rows) == 0:
-            return _in_row_order(cursors, steps)
+            items = _in_row_order(cursors, steps)
+            return items if limit is None else _limited(items, cursors, begin, limit)
         start = part.at.copy()
         item.skip(part)
         left -= 1
         steps.append((rows, start, np.minimum(part.at, part.end)))
+
+
+def _limited(items: _Items, cursors: Cursors, begin: np.ndarray, limit: Limit) -> _Items:
+    """Without those of rows that ask for too much; the reader of single rows has the last word on them."""
+    count = np.bincount(items.row, minlength=len(cursors))
+    wild = limit.share.exceeded(count * limit.width, cursors.at - begin)
+    if not wild.any():
+        return items
+    cursors.fail(wild)
+    kept = ~wild[items.row]
+    start, end = items.cursors.at[kept], items.cursors.end[kept]
+    count[wild] = 0
+    offsets = np.zeros(len(cursors) + 1, np.int32)
+    np.cumsum(count, out=offsets[1:])
+    return _Items(items.row[kept], Cursors(cursors.memory, start, end), pa.array(offsets))
 
 
 def _next_block(cursors: Cursors, left: np.ndarray) -> np.ndarray:

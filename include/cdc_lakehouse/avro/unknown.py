@@ -1,12 +1,15 @@
-"""Schema ids that the plans of a batch do not hold: raised by a worker, read back on the driver."""
+"""Schemas that the plans of a batch do not hold: raised by a worker, read back on the driver."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
 
-_MARKER = re.compile(r"unknown-schema-ids\[keys=([\d,]*);values=([\d,]*)\]")
+from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
+
+_MARKER = re.compile(r"unknown-schema-ids\[keys=([\da-f,-]*);values=([\da-f,-]*)\]")
 
 
 class UnknownSchemaIdsError(Exception):
@@ -15,11 +18,13 @@ class UnknownSchemaIdsError(Exception):
     The text is the interface: it survives the trip through the JVM inside a `PythonException`.
     """
 
-    def __init__(self, keys: Iterable[int], values: Iterable[int]) -> None:
+    def __init__(self, keys: Iterable[SchemaRef], values: Iterable[SchemaRef]) -> None:
         self.keys, self.values = frozenset(keys), frozenset(values)
         super().__init__(f"unknown-schema-ids[keys={_joined(self.keys)};values={_joined(self.values)}]")
 
-    def __reduce__(self) -> tuple[type[UnknownSchemaIdsError], tuple[frozenset[int], frozenset[int]]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type[UnknownSchemaIdsError], tuple[frozenset[SchemaRef], frozenset[SchemaRef]]]:
         return UnknownSchemaIdsError, (self.keys, self.values)
 
 
@@ -27,28 +32,28 @@ class UnknownSchemaIdsError(Exception):
 class UnknownIds:
     """Ids by the place where they were seen."""
 
-    keys: frozenset[int]
-    values: frozenset[int]
+    keys: frozenset[SchemaRef]
+    values: frozenset[SchemaRef]
 
 
 def unknown_ids_by_place(text: str) -> UnknownIds:
     """All ids named by markers anywhere in `text`; both sets empty when there is no marker."""
     found = _MARKER.findall(text)
     return UnknownIds(
-        keys=frozenset(number for keys, _ in found for number in _numbers(keys)),
-        values=frozenset(number for _, values in found for number in _numbers(values)),
+        keys=frozenset(ref for keys, _ in found for ref in _refs(keys)),
+        values=frozenset(ref for _, values in found for ref in _refs(values)),
     )
 
 
-def unknown_ids(text: str) -> frozenset[int]:
+def unknown_ids(text: str) -> frozenset[SchemaRef]:
     """Empty for the text of any other failure."""
     found = unknown_ids_by_place(text)
     return found.keys | found.values
 
 
-def _joined(ids: Iterable[int]) -> str:
-    return ",".join(str(number) for number in sorted(ids))
+def _joined(refs: Iterable[SchemaRef]) -> str:
+    return ",".join(str(ref) for ref in in_order(refs))
 
 
-def _numbers(text: str) -> list[int]:
-    return [int(number) for number in text.split(",") if number]
+def _refs(text: str) -> list[SchemaRef]:
+    return [UUID(each) if "-" in each else int(each) for each in text.split(",") if each]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import error
@@ -10,21 +9,35 @@ from typing import Any
 
 from cdc_lakehouse.avro.admission import admit
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
-from cdc_lakehouse.avro.reader import Reader, compile_reader
+from cdc_lakehouse.avro.primitives import Reader
+from cdc_lakehouse.avro.reader import compile_reader
+from cdc_lakehouse.avro.schema_types import SchemaTypes
+from cdc_lakehouse.avro.widths import Budget
 from cdc_lakehouse.avro.wire import Wire, wire_plan
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WriterSchema:
-    """`root` and `named` keep `connect.*` attributes and `logical` for whoever gives values a meaning."""
-
-    root: Any
-    named: Mapping[str, Any]
+    types: SchemaTypes
     reader: Reader
     wire: Wire
+    budget: Budget
+
+    @property
+    def root(self) -> Any:
+        return self.types.root
+
+    def resolve(self, node: Any) -> Any:
+        return self.types.resolve(node)
+
+    def reading(self, wire: Wire) -> WriterSchema:
+        """The same schema with another plan for the same bytes."""
+        budget = Budget()
+        return WriterSchema(self.types, compile_reader(wire, budget), wire, budget)
 
     def read(self, payload: bytes) -> Any:
         """Raw values of one record; all bytes must be used. Raises `RecordFault`."""
+        self.budget.begin(len(payload))
         try:
             value, end = self.reader(payload, 0)
         except (IndexError, error):
@@ -33,22 +46,11 @@ class WriterSchema:
             raise RecordFault(AvroFault.TRAILING_BYTES, f"{len(payload) - end} bytes after the last field")
         return value
 
-    def resolve(self, node: Any) -> Any:
-        """The type that a name stands for; any other type as it is."""
-        while True:
-            if isinstance(node, str) and node in self.named:
-                node = self.named[node]
-            elif isinstance(node, dict) and isinstance(node["type"], (dict, list)):
-                node = node["type"]
-            elif isinstance(node, dict) and node["type"] in self.named:
-                node = self.named[node["type"]]
-            else:
-                return node
-
 
 @lru_cache(maxsize=4096)
 def writer_schema(text: str) -> WriterSchema:
     """Compiled once per process and text. Raises `SchemaRefusedError`."""
-    root = admit(text)
-    named = dict(root["__named_schemas"]) if isinstance(root, dict) and "__named_schemas" in root else {}
-    return WriterSchema(root, named, compile_reader(root, named), wire_plan(root, named))
+    types = admit(text)
+    wire = wire_plan(types)
+    budget = Budget()
+    return WriterSchema(types, compile_reader(wire, budget), wire, budget)

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.avro.schema_refs import in_order
 from cdc_lakehouse.avro.unknown import unknown_ids_by_place
 from cdc_lakehouse.bronze.decode_udf import decoded
 from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
+from cdc_lakehouse.bronze.read_back import Added
 from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve_unknown
 from cdc_lakehouse.bronze.worker_versions import mismatch_in
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
-from cdc_lakehouse.config.models import Raw, Table
+from cdc_lakehouse.config.models import OutOfRange, Raw, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.lake.bronze_schema import columns_in, table_schema
 from cdc_lakehouse.lake.ledger import Ranges, topic_of
+from cdc_lakehouse.lake.schema_archive import SchemaArchive
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.registry.client import SchemaRegistry
+from cdc_lakehouse.registry.writer_schemas import WriterSchemas
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +41,9 @@ class TableIngest:
         self._application = application
         self._table = table
         self._plan = plan
-        self._registry = registry
+        self._registry = registry.for_table()
+        archive = SchemaArchive(application.lake.schemas(registry.name))
+        self._writers = WriterSchemas(self._registry, archive, table=table.name)
         self._uri = application.lake.bronze(table.name)
         self._ledger = plan.ledger
         self._commits: list[CommitResult] = []
@@ -46,13 +51,15 @@ class TableIngest:
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
         """Drain the plan. A second call finds the ledger advanced and is refused as superseded."""
         session = self._application.spark.isolated()
+        self._decode_seconds = session.sparkContext.accumulator(0.0)
         started = time.monotonic()
         existing = schema_of(session, self._uri)
         self._schemas = resolve_subjects(
-            self._registry,
+            self._writers,
             self._table.topics,
             table=self._table.name,
             existing=None if existing is None else columns_in(existing),
+            dropped=frozenset(self._table.drop_columns),
         )
         if existing is None:
             schema = table_schema(self._schemas.columns)
@@ -76,7 +83,12 @@ class TableIngest:
         refuse_unless_next(self._ledger, added, attempt=self._application.attempt)
         ledger = self._ledger.advanced(added, attempt=self._application.attempt, seen_through=None)
         while True:
-            rows = decoded(batch, self._plans(self._schemas), attempt=self._application.attempt)
+            rows = decoded(
+                batch,
+                self._plans(self._schemas),
+                attempt=self._application.attempt,
+                decode_seconds=self._decode_seconds,
+            )
             try:
                 commit = append(rows, ledger, uri=self._uri)
                 break
@@ -86,14 +98,21 @@ class TableIngest:
                 unknown = unknown_ids_by_place(str(exc))
                 if not unknown.keys | unknown.values:
                     raise
-                logger.info("new schemas met", extra={"ids": sorted(unknown.keys | unknown.values)})
-                self._schemas = resolve_unknown(self._registry, self._schemas, unknown)
+                logger.info(
+                    "new schemas met",
+                    extra={"ids": [str(ref) for ref in in_order(unknown.keys | unknown.values)]},
+                )
+                self._schemas = resolve_unknown(self._writers, self._schemas, unknown, batch=added)
         self._ledger = ledger
         self._commits.append(commit)
-        logger.info(
-            "batch committed",
-            extra={"seq": ledger.seq, "rows": commit.appended, "errors": commit.errors_by_code},
-        )
+        logger.info("batch committed", extra={"seq": ledger.seq, "rows": commit.added.rows})
+        self._warn_of_bad_rows(commit.added)
+
+    @staticmethod
+    def _warn_of_bad_rows(added: Added) -> None:
+        for code, rows in added.bad_rows_by_code().items():
+            count = added.errors_by_code[code]
+            logger.warning("undecodable records", extra={"code": code, "records": count, "first": rows})
 
     def _plans(self, schemas: KnownSchemas) -> DecodePlans:
         return DecodePlans(
@@ -101,24 +120,33 @@ class TableIngest:
             columns=schemas.columns,
             schemas=schemas.texts,
             keep_raw=self._table.raw is Raw.ALWAYS,
+            dropped=schemas.dropped,
+            null_if_out_of_range=self._table.out_of_range is OutOfRange.AS_NULL,
         )
 
     def _result(self, seconds: Mapping[str, float]) -> TableResult:
-        errors: Counter[str] = Counter()
-        for commit in self._commits:
-            errors.update(commit.errors_by_code)
-        appended = sum(commit.appended for commit in self._commits)
-        seen = max((c.seen_through for c in self._commits if c.seen_through is not None), default=None)
+        added = Added.together(commit.added for commit in self._commits)
+        seen, decode_seconds = added.seen_through, float(self._decode_seconds.value)
         return TableResult(
             table=self._table.name,
             status=TableStatus.ADVANCED if self._commits else TableStatus.IDLE,
             ranges=self._ranges(),
-            counts={"appended": appended, "undecodable": errors.total()},
-            errors_by_code=dict(errors),
+            counts={
+                "appended": added.rows,
+                "undecodable": sum(added.errors_by_code.values()),
+                "out_of_range": added.out_of_range,
+            },
+            errors_by_code=added.errors_by_code,
             seen_through=None if seen is None else seen.isoformat(),
             lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
             seconds=seconds,
             versions={"bronze": self._commits[-1].version} if self._commits else {},
+            batches=len(self._commits),
+            schema_ids=added.schema_ids(),
+            registry={"source": self._writers.source.value, "calls": self._registry.calls},
+            decode_seconds=round(decode_seconds, 3),
+            decoded_per_second=round(added.rows / decode_seconds) if decode_seconds else None,
+            bad_rows=added.bad_rows_by_code(),
         )
 
     def _ranges(self) -> dict[str, dict[str, tuple[int, int]]]:

@@ -6,10 +6,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
-from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently
+from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently, unknown_types
 from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
-from cdc_lakehouse.registry.client import SchemaRegistry
+from cdc_lakehouse.lake.ledger import Ranges, topic_of
+from cdc_lakehouse.registry.writer_schemas import WriterSchemas
 
 logger = logging.getLogger(__name__)
 
@@ -20,18 +22,25 @@ class KnownSchemas:
 
     table: str
     columns: TableColumns
-    texts: Mapping[int, str]
+    texts: Mapping[SchemaRef, str]
     key_text: str
     """The key schema that new value schemas are paired with: a key does not change in a table's life."""
+    dropped: frozenset[str] = frozenset()
+    """Columns that the table leaves out."""
 
     def with_value(self, text: str) -> KnownSchemas:
         """Bronze always ingests: what cannot evolve stays, and its records become undecodable."""
-        new = columns_of(self.key_text, text, table=self.table)
+        new = _columns(self.key_text, text, table=self.table, dropped=self.dropped)
         return replace(self, columns=_evolved(self.columns, new, table=self.table))
 
 
 def resolve_subjects(
-    registry: SchemaRegistry, topics: tuple[str, ...], *, table: str, existing: TableColumns | None
+    schemas: WriterSchemas,
+    topics: tuple[str, ...],
+    *,
+    table: str,
+    existing: TableColumns | None,
+    dropped: frozenset[str] = frozenset(),
 ) -> KnownSchemas:
     """All versions of the topics' subjects, the oldest first: the exception in a worker stays rare.
 
@@ -39,41 +48,77 @@ def resolve_subjects(
     Raises when no version can be planned, with the reason of the newest.
     """
     known: KnownSchemas | None = None
-    reason: LakehouseError = UnknownSchemaError(table=table, ids=f"of the subjects of {', '.join(topics)}")
+    subjects = ", ".join(f"{topic}-key, {topic}-value" for topic in topics)
+    reason: LakehouseError = UnknownSchemaError(
+        table=table, schemas=f"subjects {subjects}", records=", ".join(topics)
+    )
     for topic in topics:
-        keys, values = registry.versions(f"{topic}-key"), registry.versions(f"{topic}-value")
-        for number, text in values if keys else ():
+        of_topic = schemas.of_topic(topic)
+        for ref, text in of_topic.values.items() if of_topic.keys else ():
+            newest_key = list(of_topic.keys.values())[-1]
             try:
-                grown = _grown(known, keys[-1][1], text, table=table, existing=existing)
+                grown = _grown(known, newest_key, text, table=table, existing=existing, dropped=dropped)
             except LakehouseError as exc:
                 reason = exc
-                logger.warning("schema left out", extra={"schema_id": number, "reason": str(exc)})
+                logger.warning("schema left out", extra={"schema_id": str(ref), "reason": str(exc)})
             else:
-                known = replace(grown, texts={**grown.texts, **dict(keys), number: text})
+                known = replace(grown, texts={**grown.texts, **of_topic.keys, ref: text})
     if known is None:
         raise reason
     return known
 
 
-def resolve_unknown(registry: SchemaRegistry, known: KnownSchemas, ids: UnknownIds) -> KnownSchemas:
-    """Schemas that a worker met and the driver did not know. Raises for what stays unknown."""
-    found = registry.schemas(ids.keys | ids.values)
-    missing = (ids.keys | ids.values) - found.keys()
+def resolve_unknown(
+    schemas: WriterSchemas, known: KnownSchemas, ids: UnknownIds, *, batch: Ranges
+) -> KnownSchemas:
+    """Schemas that a worker met and the driver did not know. Raises for what stays unknown.
+
+    Each pass over a batch must bring a schema that the pass before had not, so passes come to an end.
+    """
+    asked = ids.keys | ids.values
+    if asked <= known.texts.keys():
+        raise RuntimeError(
+            f"workers do not find the schemas {[str(ref) for ref in in_order(asked)]}, which they were sent"
+        )
+    found = schemas.of_records(map(topic_of, batch), keys=ids.keys, values=ids.values)
+    missing = asked - found.keys()
     if missing:
-        raise UnknownSchemaError(table=known.table, ids=", ".join(map(str, sorted(missing))))
-    for number in sorted(ids.values):
+        told = ", ".join(map(str, in_order(missing)))
+        raise UnknownSchemaError(table=known.table, schemas=f"schema {told}", records=_told(batch))
+    for number in in_order(ids.values):
         known = known.with_value(found[number])
     return replace(known, texts={**known.texts, **found})
 
 
+def _told(ranges: Ranges) -> str:
+    return ", ".join(
+        f"{topic_of(source)}/{partition} [{start}, {end})"
+        for source, partitions in ranges.items()
+        for partition, (start, end) in partitions.items()
+    )
+
+
 def _grown(
-    known: KnownSchemas | None, key: str, value: str, *, table: str, existing: TableColumns | None
+    known: KnownSchemas | None,
+    key: str,
+    value: str,
+    *,
+    table: str,
+    existing: TableColumns | None,
+    dropped: frozenset[str],
 ) -> KnownSchemas:
     if known is not None:
         return known.with_value(value)
-    new = columns_of(key, value, table=table)
+    new = _columns(key, value, table=table, dropped=dropped)
     columns = new if existing is None else _evolved(existing, new, table=table)
-    return KnownSchemas(table=table, columns=columns, texts={}, key_text=key)
+    return KnownSchemas(table=table, columns=columns, texts={}, key_text=key, dropped=dropped)
+
+
+def _columns(key: str, value: str, *, table: str, dropped: frozenset[str]) -> TableColumns:
+    columns = columns_of(key, value, table=table, dropped=dropped)
+    for column, names in unknown_types(value, table=table, dropped=dropped).items():
+        logger.warning("unknown type stored as it came", extra={"column": column, "types": names})
+    return columns
 
 
 def _evolved(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
-from cdc_lakehouse.lake.coordinates import in_ranges
+from cdc_lakehouse.bronze.read_back import Added, read_back
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.transaction import commit, writer_options
 
@@ -21,13 +19,9 @@ BRONZE_PROPERTIES = {
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """What one commit added, as the table itself tells it afterwards."""
-
     ledger: Ledger
     version: int
-    appended: int
-    errors_by_code: dict[str, int]
-    seen_through: datetime | None
+    added: Added
 
 
 def append(batch: DataFrame, ledger: Ledger, *, uri: str) -> CommitResult:
@@ -46,23 +40,5 @@ def append(batch: DataFrame, ledger: Ledger, *, uri: str) -> CommitResult:
         )
 
     state = commit(write, uri=uri, ledger=ledger)
-    return _read_back(batch.sparkSession, ledger, uri=uri, version=state.version)
-
-
-def _read_back(session: SparkSession, ledger: Ledger, *, uri: str, version: int) -> CommitResult:
-    """A DataFrame of a batch may be used once only, so the rows are counted where they were written."""
-    rows = session.read.format("delta").option("versionAsOf", version).load(uri)
-    counted = (
-        rows.where(in_ranges(ledger.added))
-        .groupBy(F.col("decode_error.code").alias("code"))
-        .agg(F.count(F.lit(1)).alias("rows"), F.max(F.unix_micros("source.ts")).alias("newest"))
-        .collect()
-    )
-    newest = max((row["newest"] for row in counted if row["newest"] is not None), default=None)
-    return CommitResult(
-        ledger=ledger,
-        version=version,
-        appended=sum(row["rows"] for row in counted),
-        errors_by_code={row["code"]: row["rows"] for row in counted if row["code"] is not None},
-        seen_through=None if newest is None else datetime.fromtimestamp(newest / 1e6, UTC),
-    )
+    added = read_back(batch.sparkSession, ledger.added, uri=uri, version=state.version)
+    return CommitResult(ledger=ledger, version=state.version, added=added)

@@ -115,6 +115,12 @@ class Raw(StrEnum):
     ALWAYS = "always"
 
 
+class OutOfRange(StrEnum):
+    UNDECODABLE = "undecodable"
+    AS_NULL = "as_null"
+    """YAML reads a bare `null` as nothing."""
+
+
 class Connections(_Section):
     """Ids of the Airflow connections that the pipeline uses."""
 
@@ -150,6 +156,9 @@ class TableOptions(_Section):
     """A row deleted at the source disappears from silver."""
     raw: Raw = Raw.UNDECODABLE
     """Which records keep their bytes in bronze."""
+    out_of_range: OutOfRange = OutOfRange.UNDECODABLE
+    """What becomes of a value that its column cannot hold (infinity, a year beyond 9999): `undecodable` keeps
+    the whole record out of silver, `as_null` stores NULL, names the column in bronze and counts the row."""
     on_quarantine: Literal["continue"] = "continue"
     """Later events of a key go on while an earlier record of it could not be decoded."""
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 500_000
@@ -163,6 +172,8 @@ class Table(TableOptions):
     """Its folder in bronze and in silver, and its name in Airflow."""
     topics: Annotated[tuple[TopicName, ...], Field(min_length=1)]
     """The Kafka topic(s) that carry this table's changes."""
+    drop_columns: tuple[Text, ...] = ()
+    """Columns of the source that never enter the lake; decoding passes over them."""
     group: GroupName = "main"
     """Tables of one group share a Spark application and a column of tasks in Airflow."""
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdc_lakehouse.avro.typed.columns import present
 from cdc_lakehouse.debezium.change_columns import Decoded
 from cdc_lakehouse.debezium.columns import Column, TableColumns
-from cdc_lakehouse.debezium.conversions import present
 from cdc_lakehouse.debezium.events import Event, Values
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.debezium.position import Position, position_of
@@ -48,6 +48,7 @@ def bronze_schema(columns: TableColumns) -> pa.Schema:
             ("before", row),
             ("after", row),
             ("unavailable", pa.list_(pa.string())),
+            ("out_of_range", pa.list_(pa.string())),
             ("source", SOURCE_TYPE),
             ("transaction", TRANSACTION_TYPE),
             ("headers", HEADERS_TYPE),
@@ -79,6 +80,7 @@ def bronze_of_events(batch: pa.RecordBatch, events: Sequence[Event], plans: Deco
         "source": _struct([event.source for event in events], SOURCE_TYPE),
         "transaction": _struct([event.transaction for event in events], TRANSACTION_TYPE),
         "decode_error": _struct([event.fault for event in events], DECODE_ERROR_TYPE),
+        "out_of_range": pa.array([event.out_of_range or None for event in events], pa.list_(pa.string())),
     }
     return _bronze(batch, parts, plans)
 
@@ -104,6 +106,7 @@ def bronze_of_columns(
     parts["position"] = pa.Array.from_buffers(POSITION_TYPE, len(batch), [validity], children=children)
     parts["key_schema_id"], parts["value_schema_id"] = schema_ids
     parts["decode_error"] = _errors(faults, len(batch))
+    parts["out_of_range"] = pa.nulls(len(batch), pa.list_(pa.string()))
     return _bronze(batch, parts, plans)
 
 
@@ -111,7 +114,8 @@ def _bronze(batch: pa.RecordBatch, parts: Mapping[str, pa.Array], plans: DecodeP
     after, unavailable = _without_placeholders(parts["after"], plans.placeholder)
     columns = {
         **parts,
-        **{name: batch.column(name) for name in ("topic", "partition", "offset", "headers")},
+        **{name: batch.column(name) for name in ("topic", "partition", "offset")},
+        "headers": _null_if_empty(batch.column("headers")),
         "kafka_timestamp": batch.column("timestamp"),
         "after": after,
         "unavailable": unavailable,
@@ -120,6 +124,13 @@ def _bronze(batch: pa.RecordBatch, parts: Mapping[str, pa.Array], plans: DecodeP
     schema = bronze_schema(plans.columns)
     arrays = [_as(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _null_if_empty(headers: pa.Array) -> pa.Array:
+    """Spark sends an empty list where Kafka has no headers (`bronze.decode_udf`)."""
+    if headers.null_count == len(headers) or not len(headers.flatten()):
+        return pa.nulls(len(headers), headers.type)
+    return pc.if_else(pc.equal(pc.list_value_length(headers), 0), pa.scalar(None, headers.type), headers)
 
 
 def _offsets(batch: pa.RecordBatch) -> np.ndarray:

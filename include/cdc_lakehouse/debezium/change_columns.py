@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from cdc_lakehouse.avro.columnar import Projection, Reader
 from cdc_lakehouse.avro.memory import Memory
+from cdc_lakehouse.avro.typed.columns import ConvertColumn
 from cdc_lakehouse.avro.wire import Wire
 from cdc_lakehouse.debezium.columns import Column
-from cdc_lakehouse.debezium.conversions import ConvertColumn
-from cdc_lakehouse.debezium.envelope import Field
+from cdc_lakehouse.debezium.envelope import SIDES, Field
 from cdc_lakehouse.debezium.events import KeyDecoder, ValueDecoder
 from cdc_lakehouse.debezium.evolution import fitting_column
 from cdc_lakehouse.debezium.source_columns import (
@@ -22,8 +22,6 @@ from cdc_lakehouse.debezium.source_columns import (
     struct_under,
     transaction_columns,
 )
-
-_SIDES = ("before", "after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +75,15 @@ class ValueColumns:
         """None for an envelope of a shape that no connector sends: its records are read one by one."""
         wire = decoder.plan.schema.wire
         members = dict(zip(wire.names, wire.parts, strict=True))
-        rows = [_value(members[side]).kind for side in _SIDES if side in members]
+        kinds = {_value(members[side]).kind for side in SIDES if side in members}
         blocks = [_value(members[name]) for name in ("source", "transaction") if name in members]
-        if not (_is_usual(blocks) and set(rows) == {"record"} and _value(members["op"]).kind == "string"):
+        if not (_is_usual(blocks) and kinds == {"record"} and _value(members["op"]).kind == "string"):
             return None
+        rows = {"before": _only(decoder.plan.before), "after": _only(decoder.plan.after)}
         wanted = Projection(
             (
                 ("op", None),
-                *((side, None) for side in _SIDES if side in members),
+                *((side, rows[side]) for side in SIDES if side in members),
                 ("source", Projection(tuple((name, None) for name in SOURCE_FIELDS))),
                 ("transaction", Projection(tuple((name, None) for name in TRANSACTION_FIELDS))),
             )
@@ -109,6 +108,11 @@ class ValueColumns:
             "transaction": transaction_columns(parts.get("transaction", nothing)),
         }
         return Decoded(_struct(columns), sound, fits)
+
+
+def _only(fields: tuple[Field, ...]) -> Projection:
+    """Columns that the table leaves out are passed over."""
+    return Projection(tuple((each.name, None) for each in fields))
 
 
 def _value(wire: Wire) -> Wire:

@@ -31,15 +31,31 @@ class TableColumns:
     row: tuple[Column, ...]
 
 
-def columns_of(key_schema: str, value_schema: str, *, table: str) -> TableColumns:
+def columns_of(
+    key_schema: str, value_schema: str, *, table: str, dropped: frozenset[str] = frozenset()
+) -> TableColumns:
     """From one pair of writer schemas (JSON texts). Raises a `ConfigError` for what cannot be planned."""
     key = _columns(plan_key(key_schema, table=table).fields, table=table)
     for column in key:
+        if column.name in dropped:
+            feature = f"{column.name}, part of the key of {table}, in drop_columns"
+            raise NotSupportedYetError(feature=feature)
         if not _may_be_key(column.type):
             what = f"{column.type} as part of the key"
             raise UnsupportedTypeError(table=table, column=column.name, type=what)
-    row = _columns(plan_envelope(value_schema, table=table).after, table=table)
+    row = _columns(plan_envelope(value_schema, table=table, dropped=dropped).after, table=table)
     return TableColumns(key=key, row=row)
+
+
+def unknown_types(
+    value_schema: str, *, table: str, dropped: frozenset[str] = frozenset()
+) -> dict[str, tuple[str, ...]]:
+    """Column -> semantic names in it that this release does not know (`cdc-semantics` §7).
+
+    Raises what `columns_of` raises.
+    """
+    row = plan_envelope(value_schema, table=table, dropped=dropped).after
+    return {field.name: field.unknown for field in row if field.unknown}
 
 
 def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:
@@ -94,6 +110,16 @@ def _refuse_collisions(columns: tuple[Column, ...], *, table: str) -> None:
             raise NotSupportedYetError(
                 feature=f"{table} with the columns {other} and {column.name}, alike but for case,"
             )
+        if _collides_inside(column.type):
+            raise UnsupportedTypeError(
+                table=table, column=column.name, type="record with fields that are alike but for case"
+            )
+
+
+def _collides_inside(type_: pa.DataType) -> bool:
+    inner = [type_.field(place) for place in range(type_.num_fields)]
+    names = {field.name.casefold() for field in inner}
+    return len(names) < len(inner) or any(_collides_inside(field.type) for field in inner)
 
 
 def _may_be_key(type_: pa.DataType) -> bool:

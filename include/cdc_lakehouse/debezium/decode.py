@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from cdc_lakehouse.avro.frames import id_headers
+from cdc_lakehouse.avro.typed.columns import sizes_of
 from cdc_lakehouse.avro.unknown import UnknownSchemaIdsError
 from cdc_lakehouse.debezium.bronze import bronze_of_columns, bronze_of_events, side_types
 from cdc_lakehouse.debezium.change_columns import Decoded
@@ -26,7 +28,7 @@ def decode(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
 
     A record that cannot be decoded becomes a row with `decode_error` and its bytes; it never raises
     and never costs its neighbours anything. Raises `UnknownSchemaIdsError` (`avro.unknown`) for the
-    whole batch when records carry schema ids that `plans.schemas` does not hold.
+    whole batch when records name schemas that `plans.schemas` does not hold.
     """
     work = _Work.of(batch, plans)
     if work.single.all():
@@ -69,7 +71,7 @@ class _Work:
     @classmethod
     def of(cls, batch: pa.RecordBatch, plans: DecodePlans) -> _Work:
         key_bytes, value_bytes = (batch.column(name).cast(pa.binary()) for name in ("key", "value"))
-        admitted = _sizes(key_bytes) + _sizes(value_bytes) <= plans.max_record_bytes
+        admitted = sizes_of(key_bytes) + sizes_of(value_bytes) <= plans.max_record_bytes
         keys = Side(key_bytes, admitted, id_headers(batch.column("headers"), KEY_SCHEMA_ID))
         values = Side(value_bytes, admitted, id_headers(batch.column("headers"), VALUE_SCHEMA_ID))
         _require_known(keys, values, plans)
@@ -77,7 +79,7 @@ class _Work:
         single = ~admitted | keys.misframed | values.misframed
         decoded = []
         for side, own, type_ in zip((keys, values), programs, side_types(plans.columns), strict=True):
-            groups = side.groups(own)
+            groups = side.grouped(own)
             for group in groups:
                 single[group.rows] |= not _pays(group)
             decoded.append(side.read([group for group in groups if _pays(group)], type_))
@@ -94,17 +96,12 @@ class _Work:
         )
 
 
-def _sizes(column: pa.Array) -> np.ndarray:
-    offsets = np.frombuffer(column.buffers()[1] or bytes(4), np.int32)
-    return np.diff(offsets[column.offset : column.offset + len(column) + 1].astype(np.int64))
-
-
 def _pays(group: Group) -> bool:
     return group.program is not None and len(group.rows) >= SMALL_GROUP
 
 
 def _require_known(keys: Side, values: Side, plans: DecodePlans) -> None:
-    strange_keys, strange_values = (side.ids - plans.schemas.keys() for side in (keys, values))
+    strange_keys, strange_values = (side.refs - plans.schemas.keys() for side in (keys, values))
     if strange_keys or strange_values:
         raise UnknownSchemaIdsError(strange_keys, strange_values)
 
@@ -114,7 +111,10 @@ _latest: list[tuple[DecodePlans, tuple[Programs, Programs]]] = []
 
 def _programs(plans: DecodePlans) -> tuple[Programs, Programs]:
     """A worker decodes with one object of plans at a time; a changed one starts anew."""
-    if not (_latest and _latest[0][0] is plans):
+    known = _latest[0] if _latest else None  # looked at once: threads may share a process
+    if known is None or known[0] is not plans:
         keys = Programs(plans, plans.columns.key, key_decoder)
-        _latest[:] = [(plans, (keys, Programs(plans, plans.columns.row, value_decoder)))]
-    return _latest[0][1]
+        values = Programs(plans, plans.columns.row, partial(value_decoder, dropped=plans.dropped))
+        _latest[:] = [(plans, (keys, values))]
+        return keys, values
+    return known[1]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-from cdc_lakehouse.avro.faults import RecordFault
+from cdc_lakehouse.avro.faults import RecordFault, ValueFault
+from cdc_lakehouse.avro.typed.values import Convert
 from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.envelope import Envelope, Field, Record, plan_envelope, plan_key
 from cdc_lakehouse.debezium.evolution import fitting
-from cdc_lakehouse.debezium.faults import ValueFault
+from cdc_lakehouse.debezium.faults import EventFault
 from cdc_lakehouse.debezium.source import Source, source_of
-from cdc_lakehouse.debezium.values import Convert
 from cdc_lakehouse.errors import ConfigError
 
 Values = Sequence[Any]
@@ -39,12 +39,24 @@ class Event:
     transaction: Transaction | None = None
     fault: RecordFault | None = None
     schema_ids: tuple[int | None, int | None] = field(default=(None, None))
+    tolerant: bool = False
+    """A value of the row that its column cannot hold becomes null, and the column is named."""
+    out_of_range: list[str] = field(default_factory=list)
 
     def fail(self, fault: RecordFault) -> None:
         """The first fault counts. Values of a row that is not whole are not shown; its key is."""
         if self.fault is None:
             self.fault = fault
         self.before = self.after = None
+        self.out_of_range.clear()
+
+    def tolerates(self, column: str, fault: RecordFault) -> bool:
+        """Never in a key: rows whose keys differ would become one."""
+        if not (self.tolerant and fault.code == ValueFault.VALUE_OUT_OF_RANGE):
+            return False
+        if column not in self.out_of_range:
+            self.out_of_range.append(column)
+        return True
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -88,8 +100,10 @@ class KeyDecoder:
 class ValueDecoder:
     """Change events of one writer schema."""
 
-    def __init__(self, text: str, columns: tuple[Column, ...], table: str) -> None:
-        self.plan: Envelope = _planned(plan_envelope, text, table)
+    def __init__(
+        self, text: str, columns: tuple[Column, ...], table: str, dropped: frozenset[str] = frozenset()
+    ) -> None:
+        self.plan: Envelope = _planned(partial(plan_envelope, dropped=dropped), text, table)
         self._before = _slots(self.plan.before, columns)
         self._after = _slots(self.plan.after, columns)
 
@@ -101,8 +115,8 @@ class ValueDecoder:
             event.transaction = _transaction(_block(raw, "transaction"))
             event.op = _op(raw)
             if event.fault is None:
-                event.before = _row(self._before, raw, "before")
-                event.after = _row(self._after, raw, "after")
+                event.before = _row(self._before, raw, "before", event)
+                event.after = _row(self._after, raw, "after", event)
         except RecordFault as fault:
             event.fail(fault.at("value"))
 
@@ -117,10 +131,12 @@ def key_decoder(text: str, columns: tuple[Column, ...], table: str) -> KeyDecode
 
 
 @lru_cache(maxsize=4096)
-def value_decoder(text: str, columns: tuple[Column, ...], table: str) -> ValueDecoder | RecordFault:
+def value_decoder(
+    text: str, columns: tuple[Column, ...], table: str, dropped: frozenset[str] = frozenset()
+) -> ValueDecoder | RecordFault:
     """The fault that every record of this schema has, when it cannot be an event of the table."""
     try:
-        return ValueDecoder(text, columns, table)
+        return ValueDecoder(text, columns, table, dropped)
     except RecordFault as fault:
         return fault.at("value")
 
@@ -130,7 +146,7 @@ def _planned(plan: Any, text: str, table: str) -> Any:
     try:
         return plan(text, table=table)
     except ConfigError as exc:
-        raise RecordFault(ValueFault.NOT_AN_ENVELOPE, str(exc)) from None
+        raise RecordFault(EventFault.NOT_AN_ENVELOPE, str(exc)) from None
 
 
 def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slot, ...]:
@@ -146,14 +162,19 @@ def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slo
     )
 
 
-def _row(slots: tuple[_Slot, ...], raw: Mapping[str, Any], side: str) -> Values | None:
+def _row(slots: tuple[_Slot, ...], raw: Mapping[str, Any], side: str, event: Event) -> Values | None:
     row = raw.get(side)
     if row is None:
         return None
-    try:
-        return [slot.value(row) for slot in slots]
-    except RecordFault as fault:
-        raise fault.at(side) from None
+    values = []
+    for slot in slots:
+        try:
+            values.append(slot.value(row))
+        except RecordFault as fault:
+            if not event.tolerates(slot.name, fault):
+                raise fault.at(side) from None
+            values.append(None)
+    return values
 
 
 def _op(raw: Mapping[str, Any]) -> str:

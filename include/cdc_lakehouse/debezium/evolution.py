@@ -1,41 +1,32 @@
-"""Which type holds the values of two, and how a value gets from one to the other."""
+"""Types of one column over time: those that meet in Avro (`avro.typed.meeting`), and MySQL's flags.
+
+One MySQL column, TINYINT(1), is a boolean and a small number, depending on snapshot or stream
+(`cdc-semantics` §4).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
-from cdc_lakehouse.avro.faults import RecordFault
-from cdc_lakehouse.debezium.conversions import Cast, ConvertColumn, Flag, Misfit
-from cdc_lakehouse.debezium.faults import ValueFault
-from cdc_lakehouse.debezium.values import Convert, rescaled
+from cdc_lakehouse.avro.faults import RecordFault, ValueFault
+from cdc_lakehouse.avro.typed import meeting
+from cdc_lakehouse.avro.typed.columns import ConvertColumn, Refused, numbers_of, refused_of
+from cdc_lakehouse.avro.typed.conversions import Cast
+from cdc_lakehouse.avro.typed.values import Convert
 
-_INTS = (pa.int16(), pa.int32(), pa.int64())
-_FLOATS = (pa.float32(), pa.float64())
 _FLAGS = (pa.bool_(), pa.int16())
 
 
 def widened(was: pa.DataType, now: pa.DataType) -> pa.DataType | None:
     """The type that a column of `was` gets so that it holds `now` too; None when there is none."""
-    if was == now:
-        return was
-    for ladder in (_INTS, _FLOATS):
-        if was in ladder and now in ladder:
-            return max(was, now, key=ladder.index)
     if was in _FLAGS and now in _FLAGS:
-        # One MySQL column, TINYINT(1), is both, depending on snapshot or stream (`cdc-semantics` §4).
         return was
-    if pa.types.is_decimal128(was) and pa.types.is_decimal128(now):
-        return _widened_decimal(was, now)
-    return None
-
-
-def _widened_decimal(was: pa.DataType, now: pa.DataType) -> pa.DataType | None:
-    if was.scale == now.scale:
-        return max(was, now, key=lambda decimal: decimal.precision)
-    holds = now.scale < was.scale and now.precision - now.scale <= was.precision - was.scale
-    return was if holds else None
+    if pa.types.is_nested(was) and was != now:
+        return None  # a stored struct or list that grows inside is more than a merge of ours can do
+    return meeting.widened(was, now)
 
 
 def fitting(value: pa.DataType, column: pa.DataType) -> Convert | None:
@@ -43,43 +34,29 @@ def fitting(value: pa.DataType, column: pa.DataType) -> Convert | None:
 
     Where types do not meet, the conversion faults: null still fits, a value does not.
     """
-    if value == column or any(_climbs(ladder, value, column) for ladder in (_INTS, _FLOATS)):
-        return None
     if value == pa.bool_() and column == pa.int16():
         return int
     if value == pa.int16() and column == pa.bool_():
         return _flag
-    if pa.types.is_decimal128(value) and pa.types.is_decimal128(column):
-        return rescaled(column.precision, column.scale)
-    detail = f"value is {value}, the column {column}"
-
-    def misfit(_value: Any) -> Any:
-        raise RecordFault(ValueFault.INCOMPATIBLE_SCHEMA, detail)
-
-    return misfit
+    return meeting.fitting(value, column)
 
 
 def fitting_column(value: pa.DataType, column: pa.DataType) -> ConvertColumn | None:
     """`fitting` for a column of final values."""
-    if value == column:
-        return None
-    if any(_climbs(ladder, value, column) for ladder in (_INTS, _FLOATS)):
-        return Cast(column, _as_it_is)
     if value == pa.bool_() and column == pa.int16():
         return Cast(column, int)
     if value == pa.int16() and column == pa.bool_():
         return Flag()
-    if pa.types.is_decimal128(value) and pa.types.is_decimal128(column):
-        return Cast(column, rescaled(column.precision, column.scale))
-    return Misfit(column)
+    return meeting.fitting_column(value, column)
 
 
-def _as_it_is(value: Any) -> Any:
-    return value
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Twin of the fit of a number to a boolean column."""
 
-
-def _climbs(ladder: tuple[pa.DataType, ...], value: pa.DataType, column: pa.DataType) -> bool:
-    return value in ladder and column in ladder and ladder.index(value) <= ladder.index(column)
+    def __call__(self, column: pa.Array) -> tuple[pa.Array, Refused]:
+        found = numbers_of(column, np.int16)
+        return column.cast(pa.bool_()), refused_of(column, (found < 0) | (found > 1))
 
 
 def _flag(value: int) -> bool:

@@ -18,7 +18,3 @@ class Operation(StrEnum):
 
 ROW_OPERATIONS = frozenset({Operation.CREATE, Operation.UPDATE, Operation.DELETE, Operation.READ})
 """Operations that concern exactly one row."""
-
-
-def is_known(op: str) -> bool:
-    return op in set(Operation)

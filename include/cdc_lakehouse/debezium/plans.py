@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.unavailable import PLACEHOLDER
 
@@ -17,11 +18,15 @@ class DecodePlans:
 
     table: str
     columns: TableColumns
-    schemas: Mapping[int, str]
-    """Writer schema by id, those of keys and of values alike."""
+    schemas: Mapping[SchemaRef, str]
+    """Writer schema by id or GUID, those of keys and of values alike."""
     keep_raw: bool = False
     """Bytes of every record go to bronze (`raw: always`), not only those of undecodable ones."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """Key and value together; a larger record is undecodable."""
+    null_if_out_of_range: bool = False
+    """A value that its column cannot hold becomes NULL and spares its record (`out_of_range: as_null`)."""
+    dropped: frozenset[str] = frozenset()
+    """Columns of the source that the table leaves out (`drop_columns`): passed over, not decoded."""
     placeholder: str = PLACEHOLDER
     """The connector's `unavailable.value.placeholder` (`cdc-semantics` §3)."""

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdc_lakehouse.debezium.conversions import numbers_of, present, same_text
+from cdc_lakehouse.avro.typed.columns import numbers_of, present
+from cdc_lakehouse.debezium.conversions import same_text
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.debezium.position import (
     FULL_SNAPSHOT,

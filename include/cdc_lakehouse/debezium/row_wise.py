@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
 from cdc_lakehouse.avro.frames import Frame, id_headers, parse_frame
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.events import Event, key_decoder, value_decoder
 from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID
@@ -23,17 +25,26 @@ class Decoder(Protocol):
 
 
 def events_of(batch: pa.RecordBatch, plans: DecodePlans) -> list[Event]:
-    """One per record, in their order. All schema ids of sound frames are in the plans."""
-    events = [Event() for _ in range(len(batch))]
+    """One per record, in their order. All schemas of sound frames are in the plans."""
+    events = [Event(tolerant=plans.null_if_out_of_range) for _ in range(len(batch))]
     admitted = _admitted(batch, events, limit=plans.max_record_bytes)
     headers = batch.column("headers")
     keys = _frames(admitted["key"], id_headers(headers, KEY_SCHEMA_ID), events, "key")
     values = _frames(admitted["value"], id_headers(headers, VALUE_SCHEMA_ID), events, "value")
     _decode_all(keys, events, _decoders(keys, plans, plans.columns.key, key_decoder))
-    _decode_all(values, events, _decoders(values, plans, plans.columns.row, value_decoder))
+    _decode_all(
+        values,
+        events,
+        _decoders(values, plans, plans.columns.row, partial(value_decoder, dropped=plans.dropped)),
+    )
     for event, key, value in zip(events, keys, values, strict=True):
-        event.schema_ids = key.schema_id if key else None, value.schema_id if value else None
+        event.schema_ids = _number(key), _number(value)
     return events
+
+
+def _number(frame: Frame | None) -> int | None:
+    """Null where a GUID names the schema: it has no number here."""
+    return frame.schema if frame is not None and isinstance(frame.schema, int) else None
 
 
 def _admitted(batch: pa.RecordBatch, events: Sequence[Event], *, limit: int) -> dict[str, list[bytes | None]]:
@@ -70,19 +81,21 @@ def _decoders(
     plans: DecodePlans,
     columns: tuple[Column, ...],
     find: Callable[[str, tuple[Column, ...], str], Decoder | RecordFault],
-) -> dict[int, Decoder | RecordFault]:
-    """Looked up once per batch and id; compiled once per process."""
-    ids = {frame.schema_id for frame in frames if frame is not None}
-    return {number: find(plans.schemas[number], columns, plans.table) for number in ids}
+) -> dict[SchemaRef, Decoder | RecordFault]:
+    """Looked up once per batch and schema; compiled once per process."""
+    refs = {frame.schema for frame in frames if frame is not None}
+    return {ref: find(plans.schemas[ref], columns, plans.table) for ref in refs}
 
 
 def _decode_all(
-    frames: Sequence[Frame | None], events: Sequence[Event], decoders: Mapping[int, Decoder | RecordFault]
+    frames: Sequence[Frame | None],
+    events: Sequence[Event],
+    decoders: Mapping[SchemaRef, Decoder | RecordFault],
 ) -> None:
     for frame, event in zip(frames, events, strict=True):
         if frame is None:
             continue
-        decoder = decoders[frame.schema_id]
+        decoder = decoders[frame.schema]
         if isinstance(decoder, RecordFault):
             event.fail(decoder)
         else:

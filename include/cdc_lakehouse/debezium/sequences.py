@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from cdc_lakehouse.avro.memory import Memory
-from cdc_lakehouse.debezium.conversions import numbers_of_offsets
+from cdc_lakehouse.avro.typed.columns import numbers_of_offsets
 
 _LEAST, _MOST = len('["1","2"]'), len('["",""]') + 2 * 16
 _NULL = len('[null,"')
@@ -28,6 +28,9 @@ def read_pairs(column: pa.Array, first: np.ndarray, second: np.ndarray) -> np.nd
 
     Usual are pairs of numbers about as long as each other, of up to 16 digits, and a null before one.
     """
+    done = _read_alike(column, first, second)
+    if done is not None:
+        return done
     texts = _Texts.of(column)
     size = texts.end - texts.start
     pair = size - len('["",""]')
@@ -41,6 +44,60 @@ def read_pairs(column: pa.Array, first: np.ndarray, second: np.ndarray) -> np.nd
         if done.all():
             break
     return done
+
+
+def _read_alike(column: pa.Array, first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
+    """Texts that are all of one shape, as nearly always: their digits stand in columns of one table.
+
+    None when they are not, or are none of the usual ones.
+    """
+    offsets = numbers_of_offsets(column)
+    count = len(column)
+    size = int(offsets[1] - offsets[0])
+    if column.null_count or not _LEAST <= size <= _MOST or (np.diff(offsets) != size).any():
+        return None
+    table = np.frombuffer(column.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].reshape(count, size)
+    middle = table[0].tobytes().find(b'","')
+    digits = (range(2, middle), range(middle + 3, size - 2))
+    if middle < 0 or not all(1 <= len(each) <= 16 for each in digits):
+        return None
+    for text, place in ((b'["', 0), (b'","', middle), (b'"]', size - 2)):
+        for ahead, byte in enumerate(text):
+            if (table[:, place + ahead] != byte).any():
+                return None
+    padded = np.concatenate([np.zeros(8, np.uint8), table.reshape(-1)])
+    for places, numbers in zip(digits, (first, second), strict=True):
+        low = min(len(places), 8)
+        value, fine = _of_digits(_words_before(padded, places.stop, low, table))
+        if len(places) > 8:
+            upper, upper_fine = _of_digits(_words_before(padded, places.stop - 8, len(places) - 8, table))
+            value += upper * 100_000_000
+            fine &= upper_fine
+        if not fine.all():
+            return None
+        numbers[:] = value
+    return np.ones(count, bool)
+
+
+def _words_before(padded: np.ndarray, end: int, digits: int, table: np.ndarray) -> np.ndarray:
+    """So many digits that end at this place of every row, with zeros before them; 8 bytes in front."""
+    count, size = table.shape
+    word = np.ndarray((count,), "<u8", padded, offset=end, strides=(size,)).copy()
+    foreign = (1 << 8 * (8 - digits)) - 1
+    word &= np.uint64(2**64 - 1 - foreign)
+    word |= np.uint64(_ZEROS & foreign)
+    return word
+
+
+def _of_digits(word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The number that eight digits are, and whether they are digits."""
+    fine = (word & np.uint64(_UPPER)) == np.uint64(_ZEROS)
+    fine &= ((word + np.uint64(_TO_HEX_LETTER)) & np.uint64(_UPPER)) == np.uint64(_ZEROS)
+    for mask, factor, shift in _JOINS:
+        word &= mask
+        word *= factor
+        word >>= shift
+    return word.view(np.int64), fine
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +156,4 @@ class _Texts:
         half = empty >> np.uint64(1)
         word = self.memory.words[begin].view("<u8") << half << (empty - half)
         word |= np.uint64(_ZEROS) & ~(np.uint64(2**64 - 1) << half << (empty - half))
-        fine = (word & np.uint64(_UPPER)) == np.uint64(_ZEROS)
-        fine &= ((word + np.uint64(_TO_HEX_LETTER)) & np.uint64(_UPPER)) == np.uint64(_ZEROS)
-        for mask, factor, shift in _JOINS:
-            word &= mask
-            word *= factor
-            word >>= shift
-        return word.view(np.int64), fine
+        return _of_digits(word)

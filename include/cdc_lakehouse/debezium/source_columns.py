@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdc_lakehouse.debezium.conversions import numbers_of, present, with_numbers
+from cdc_lakehouse.avro.typed.columns import numbers_of, validity_of, with_numbers
 from cdc_lakehouse.debezium.source import SOURCE_TYPE, TRANSACTION_TYPE
 
 _SENT_AS = {"tx_id": "txId"}
@@ -41,10 +41,9 @@ def transaction_columns(block: pa.Array) -> pa.StructArray:
 
 def struct_under(parent: pa.Array, type_: pa.DataType, children: list[pa.Array]) -> pa.StructArray:
     """A struct that is null where `parent` is."""
-    validity = None
-    if parent.null_count:
-        validity = pa.py_buffer(np.packbits(present(parent), bitorder="little"))
-    return pa.Array.from_buffers(type_, len(parent), [validity], parent.null_count, children=children)
+    return pa.Array.from_buffers(
+        type_, len(parent), [validity_of(parent)], parent.null_count, children=children
+    )
 
 
 def _member(block: pa.StructArray, name: str, type_: pa.DataType) -> pa.Array:
@@ -62,7 +61,7 @@ def _commit_time(block: pa.StructArray) -> pa.Array:
     time = micros
     if micros.null_count:
         found = numbers_of(millis, np.int64)
-        far = (found > _FARTHEST) | (found < -_FARTHEST - 1)
+        far = (found > _FARTHEST) | (found < -_FARTHEST)
         scaled = with_numbers(millis, np.where(far, 0, found) * 1000, pa.int64())
         if far.any():
             scaled = pc.if_else(pa.array(far), pa.scalar(None, pa.int64()), scaled)

@@ -1,38 +1,42 @@
-"""Semantic types: what arrives, and the Arrow type that it is stored as (`cdc-semantics` §7)."""
+"""Semantic types: what arrives, and the Arrow type that it is stored as (`cdc-semantics` §7).
+
+Types without a semantic name are Avro's own (`avro.typed.plans`). So are those with a name that nobody here
+knows, as a newer connector may send: their values are stored as they came, and the name is told.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from cdc_lakehouse.avro.typed import plans
+from cdc_lakehouse.avro.typed.conversions import NTZ, UTC, Micros
+from cdc_lakehouse.avro.typed.plans import DATE, TIME_MILLIS, TypeRefusedError, ValuePlan, decimal_plan
+from cdc_lakehouse.avro.typed.values import millis_to_micros, nanos_to_micros, scaled_micros
 from cdc_lakehouse.avro.writer import WriterSchema
-from cdc_lakehouse.debezium import conversions, values
-from cdc_lakehouse.debezium.conversions import ConvertColumn, Each, Items, Micros
-from cdc_lakehouse.debezium.decimals import DecimalColumn
-from cdc_lakehouse.debezium.values import Convert
+from cdc_lakehouse.debezium import conversions, iso, iso_columns, values
+from cdc_lakehouse.debezium.map_entries import is_map_entry, map_plan
 from cdc_lakehouse.errors import UnsupportedTypeError
 
-_NTZ, _UTC = pa.timestamp("us"), pa.timestamp("us", tz="UTC")
-_MAX_PRECISION = 38
 _UNKNOWN_PRECISION = 64
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
-_VARIABLE_SCALE = "io.debezium.data.VariableScaleDecimal"
-_GEOMETRY = "io.debezium.data.geometry."
-_VECTORS = frozenset({"io.debezium.data.DoubleVector", "io.debezium.data.FloatVector"})
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ValuePlan:
-    """How one field becomes final."""
-
-    type: pa.DataType
-    convert: Convert | None = None
-    """None: the raw value is the final one."""
-    column: ConvertColumn | None = None
-    """The same for a column of raw values."""
+_SMALL = frozenset({"int8", "int16"})
+_AS_SENT = frozenset(
+    {
+        *(f"io.debezium.data.{name}" for name in ("DoubleVector", "FloatVector")),
+        *(f"io.debezium.data.{name}" for name in ("SparseDoubleVector", "SparseVector")),
+        *(
+            f"io.debezium.data.geometry.{name}"
+            for name in ("Point", "Line", "Circle", "Geometry", "Geography")
+        ),
+        *(f"io.debezium.time.Structured{name}" for name in ("Date", "Time", "Timestamp", "Duration")),
+        *(f"io.debezium.time.StructuredZoned{name}" for name in ("Time", "Timestamp")),
+    }
+)
+"""Lists and records whose members say everything: nothing of theirs is out of any range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,155 +50,124 @@ class Place:
         return UnsupportedTypeError(table=self.table, column=self.column, type=what)
 
 
-_PLAIN: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "bytes": pa.binary(),
-    "string": pa.string(),
-    "enum": pa.string(),
-    "fixed": pa.binary(),
-}
+_MILLIS = ValuePlan(NTZ, millis_to_micros, Micros(numerator=1000))
+_NANO_TIME = ValuePlan(pa.int64(), values.time_nanos_to_micros, conversions.time_nanos)
+_VARIABLE_SCALE = ValuePlan(pa.string(), values.variable_scale, conversions.variable_scale)
+_LONG, _TEXT = ValuePlan(pa.int64()), ValuePlan(pa.string())
 
 _SEMANTIC: Mapping[str, tuple[str, ValuePlan]] = {
-    "io.debezium.time.Date": ("int", ValuePlan(pa.date32(), values.days, conversions.days)),
-    "io.debezium.time.Time": (
-        "int",
-        ValuePlan(pa.int64(), values.time_millis_to_micros, conversions.time_millis),
-    ),
-    "io.debezium.time.MicroTime": ("long", ValuePlan(pa.int64())),
-    "io.debezium.time.NanoTime": (
-        "long",
-        ValuePlan(pa.int64(), values.time_nanos_to_micros, conversions.time_nanos),
-    ),
-    "io.debezium.time.Timestamp": ("long", ValuePlan(_NTZ, values.millis_to_micros, Micros(numerator=1000))),
-    "io.debezium.time.MicroTimestamp": ("long", ValuePlan(_NTZ, values.scaled_micros, Micros())),
-    "io.debezium.time.NanoTimestamp": (
-        "long",
-        ValuePlan(_NTZ, values.nanos_to_micros, Micros(denominator=1000)),
-    ),
-    "io.debezium.time.ZonedTimestamp": ("string", ValuePlan(_UTC, values.zoned_to_micros, conversions.zoned)),
-    "io.debezium.time.ZonedTime": ("string", ValuePlan(pa.string())),
-    "io.debezium.time.MicroDuration": ("long", ValuePlan(pa.int64())),
-    "io.debezium.time.Interval": ("string", ValuePlan(pa.string())),
+    "io.debezium.time.Date": ("int", DATE),
+    "io.debezium.time.Time": ("int", TIME_MILLIS),
+    "io.debezium.time.MicroTime": ("long", _LONG),
+    "io.debezium.time.NanoTime": ("long", _NANO_TIME),
+    "io.debezium.time.Timestamp": ("long", _MILLIS),
+    "io.debezium.time.MicroTimestamp": ("long", ValuePlan(NTZ, scaled_micros, Micros())),
+    "io.debezium.time.NanoTimestamp": ("long", ValuePlan(NTZ, nanos_to_micros, Micros(denominator=1000))),
+    "io.debezium.time.ZonedTimestamp": ("string", ValuePlan(UTC, iso.zoned_to_micros, iso_columns.zoned)),
+    "io.debezium.time.ZonedTime": ("string", _TEXT),
+    "io.debezium.time.IsoDate": ("string", ValuePlan(pa.date32(), iso.date_to_days, iso_columns.dates)),
+    "io.debezium.time.IsoTime": ("string", ValuePlan(pa.int64(), iso.time_to_micros, iso_columns.times)),
+    "io.debezium.time.IsoTimestamp": ("string", ValuePlan(NTZ, iso.local_to_micros, iso_columns.local)),
+    "io.debezium.time.MicroDuration": ("long", _LONG),
+    "io.debezium.time.NanoDuration": ("long", _LONG),
+    "io.debezium.time.Interval": ("string", _TEXT),
     "io.debezium.time.Year": ("int", ValuePlan(pa.int32())),
-    "org.apache.kafka.connect.data.Date": ("int", ValuePlan(pa.date32(), values.days, conversions.days)),
-    "org.apache.kafka.connect.data.Time": (
-        "int",
-        ValuePlan(pa.int64(), values.time_millis_to_micros, conversions.time_millis),
-    ),
-    "org.apache.kafka.connect.data.Timestamp": (
-        "long",
-        ValuePlan(_NTZ, values.millis_to_micros, Micros(numerator=1000)),
-    ),
-    "io.debezium.data.Json": ("string", ValuePlan(pa.string())),
-    "io.debezium.data.Xml": ("string", ValuePlan(pa.string())),
-    "io.debezium.data.Uuid": ("string", ValuePlan(pa.string())),
-    "io.debezium.data.Enum": ("string", ValuePlan(pa.string())),
-    "io.debezium.data.EnumSet": ("string", ValuePlan(pa.string())),
-    "io.debezium.data.Ltree": ("string", ValuePlan(pa.string())),
-    "io.debezium.data.Tsvector": ("string", ValuePlan(pa.string())),
+    "org.apache.kafka.connect.data.Date": ("int", DATE),
+    "org.apache.kafka.connect.data.Time": ("int", TIME_MILLIS),
+    "org.apache.kafka.connect.data.Timestamp": ("long", _MILLIS),
+    "io.debezium.data.VariableScaleDecimal": ("record", _VARIABLE_SCALE),
+    **{
+        f"io.debezium.data.{name}": ("string", _TEXT)
+        for name in ("Json", "Xml", "Uuid", "Enum", "EnumSet", "Ltree", "Tsvector")
+    },
     "io.debezium.data.Bits": ("bytes", ValuePlan(pa.binary())),
 }
 
 
-def plan_value(node: Any, schema: WriterSchema, place: Place) -> ValuePlan:
-    """Raises `UnsupportedTypeError` for whatever the table of §7 here does not name."""
-    node = _value_branch(node, schema, place)
-    kind = node["type"] if isinstance(node, dict) else node
-    attributes = node if isinstance(node, dict) else {}
-    name = attributes.get("connect.name")
-    if name == _DECIMAL or attributes.get("logical") == "decimal":
-        return _decimal(attributes, kind, place)
-    if name is None:
-        return _structural(attributes, kind, schema, place)
-    if kind == "record":
-        return _semantic_record(attributes, name, schema, place)
-    if kind == "array" and name in _VECTORS:
-        return _array(attributes, schema, place)
-    wanted, plan = _SEMANTIC.get(name, (None, None))
-    if plan is None or wanted != kind:
-        raise place.unsupported(f"{name} ({kind})")
+def plan_value(
+    node: Any, schema: WriterSchema, place: Place, *, unknown: list[str] | None = None
+) -> ValuePlan:
+    """Names that nobody here knows are added to `unknown`.
+
+    Raises `UnsupportedTypeError` for what cannot be stored even as it came.
+    """
+    meaning = _Meaning(schema)
+    try:
+        plan = plans.plan_value(node, schema, meaning)
+    except TypeRefusedError as exc:
+        raise place.unsupported(str(exc)) from None
+    if unknown is not None:
+        unknown.extend(meaning.unknown)
     return plan
 
 
-def _value_branch(node: Any, schema: WriterSchema, place: Place) -> Any:
-    """The one branch of a nullable union that is not null, in either order."""
-    node = schema.resolve(node)
-    if not isinstance(node, list):
-        return node
-    branches = [schema.resolve(branch) for branch in node if branch != "null"]
-    if len(branches) != 1:
-        raise place.unsupported(f"union of {len(branches)} types")
-    return branches[0]
+@dataclass(slots=True)
+class _Meaning:
+    """What a type means beyond Avro, as `avro.typed.plans` asks for it."""
+
+    schema: WriterSchema
+    unknown: list[str] = field(default_factory=list)
+
+    def __call__(
+        self, attributes: Mapping[str, Any], kind: str, plan: Callable[[Any], ValuePlan]
+    ) -> ValuePlan | None:
+        name = _text(attributes.get("connect.name"))
+        if name == _DECIMAL or attributes.get("logical") == "decimal":
+            return _decimal(attributes, kind)
+        wanted, found = _SEMANTIC.get(name or "", (None, None))
+        if found is not None and wanted == kind and _is_whole(attributes, name):
+            return found
+        if name is not None and name not in _AS_SENT:
+            self.unknown.append(f"{name} ({kind})")
+        return self._structural(attributes, kind, plan)
+
+    def _structural(
+        self, attributes: Mapping[str, Any], kind: str, plan: Callable[[Any], ValuePlan]
+    ) -> ValuePlan | None:
+        if kind == "int" and _text(attributes.get("connect.type")) in _SMALL:
+            return ValuePlan(pa.int16(), values.small, conversions.small)
+        if kind == "array":
+            return self._map(attributes["items"], plan)
+        return None
+
+    def _map(self, items: Any, plan: Callable[[Any], ValuePlan]) -> ValuePlan | None:
+        """Of converters for keys that are no text; Spark knows no null as a key."""
+        record = self.schema.resolve(items)
+        if not (isinstance(record, dict) and record["type"] == "record" and is_map_entry(record)):
+            return None
+        if self.schema.types.is_recursive(record):
+            return None
+        key, value = (field["type"] for field in record["fields"])
+        if self._may_be_null(key):
+            return None
+        return map_plan(plan(key), plan(value))
+
+    def _may_be_null(self, node: Any) -> bool:
+        node = self.schema.resolve(node)
+        return isinstance(node, list) or (node["type"] if isinstance(node, dict) else node) == "null"
 
 
-def _decimal(attributes: Mapping[str, Any], kind: str, place: Place) -> ValuePlan:
+def _text(attribute: Any) -> str | None:
+    """A schema may hold any JSON there; what is no text says nothing."""
+    return attribute if isinstance(attribute, str) else None
+
+
+def _is_whole(attributes: Mapping[str, Any], name: str | None) -> bool:
+    """A record that has the members its converter asks for."""
+    if name != "io.debezium.data.VariableScaleDecimal":
+        return True
+    members = [(member["name"], member["type"]) for member in attributes["fields"]]
+    return members == [("scale", "int"), ("value", "bytes")]
+
+
+def _decimal(attributes: Mapping[str, Any], kind: str) -> ValuePlan:
     if kind not in ("bytes", "fixed"):
-        raise place.unsupported(f"decimal ({kind})")
-    parameters = attributes.get("connect.parameters") or {}
+        raise TypeRefusedError(f"decimal ({kind})")
+    parameters = attributes.get("connect.parameters")
+    parameters = parameters if isinstance(parameters, dict) else {}
     try:
         scale = int(attributes.get("scale", parameters.get("scale", 0)))
         stated = parameters.get("connect.decimal.precision", attributes.get("precision", _UNKNOWN_PRECISION))
-        precision = int(stated)
-    except (TypeError, ValueError):
-        raise place.unsupported("decimal without a scale or precision that is a number") from None
-    if precision > _MAX_PRECISION or not 0 <= scale <= precision:
-        return _one_by_one(pa.string(), values.wide_decimal_of(scale))
-    type_ = pa.decimal128(precision, scale)
-    return ValuePlan(type_, values.decimal_of(precision, scale), DecimalColumn(precision, scale))
-
-
-def _one_by_one(type_: pa.DataType, convert: Convert) -> ValuePlan:
-    return ValuePlan(type_, convert, Each(type_, convert))
-
-
-def _structural(attributes: Mapping[str, Any], kind: str, schema: WriterSchema, place: Place) -> ValuePlan:
-    if attributes.get("logical") not in (None, "uuid"):
-        raise place.unsupported(f"{kind} with the logical type {attributes['logical']}")
-    if kind == "int" and attributes.get("connect.type") in ("int8", "int16"):
-        return ValuePlan(pa.int16(), values.small, conversions.small)
-    if kind == "array":
-        return _array(attributes, schema, place)
-    if kind == "map":
-        return _map(attributes, schema, place)
-    if kind not in _PLAIN:
-        raise place.unsupported(kind)
-    return ValuePlan(_PLAIN[kind])
-
-
-def _semantic_record(
-    attributes: Mapping[str, Any], name: str, schema: WriterSchema, place: Place
-) -> ValuePlan:
-    if name == _VARIABLE_SCALE:
-        return _one_by_one(pa.string(), values.variable_scale)
-    if not name.startswith(_GEOMETRY):
-        raise place.unsupported(f"{name} (record)")
-    members = {field["name"]: plan_value(field["type"], schema, place) for field in attributes["fields"]}
-    if any(member.convert is not None for member in members.values()):
-        raise place.unsupported(f"{name} (record)")
-    return ValuePlan(pa.struct([(member, plan.type) for member, plan in members.items()]))
-
-
-def _array(attributes: Mapping[str, Any], schema: WriterSchema, place: Place) -> ValuePlan:
-    item = plan_value(attributes["items"], schema, place)
-    convert = item.convert
-    if convert is None or item.column is None:
-        return ValuePlan(pa.list_(item.type))
-
-    def each(raw: list[Any]) -> list[Any]:
-        return [None if value is None else convert(value) for value in raw]
-
-    return ValuePlan(pa.list_(item.type), each, Items(item.column))
-
-
-def _map(attributes: Mapping[str, Any], schema: WriterSchema, place: Place) -> ValuePlan:
-    value = plan_value(attributes["values"], schema, place)
-    type_ = pa.map_(pa.string(), value.type)
-    if value.convert is values.small:
-        return _one_by_one(type_, values.small_entries)
-    if value.convert is not None:
-        raise place.unsupported(f"map of {value.type}")
-    return ValuePlan(type_, lambda raw: list(raw.items()))
+        return decimal_plan(int(stated), scale)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeRefusedError("decimal without a scale or precision that is a number") from None

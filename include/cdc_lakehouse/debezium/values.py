@@ -1,44 +1,14 @@
-"""Raw Avro values into final ones, one value at a time (`cdc-semantics` §7).
+"""Raw values of Debezium's semantic types into final ones, one value at a time (`cdc-semantics` §7).
 
-What an Arrow column of the final type takes: ints for dates and timestamps, Decimal, text. Nothing
-here goes through `datetime`, whose years end at 9999, or a decimal context that rounds.
+What Avro itself gives a meaning to stands in `avro.typed.values`, texts of dates and times in `iso`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from datetime import date
-from decimal import Context, Decimal, Inexact, InvalidOperation
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any
 
-from cdc_lakehouse.avro.faults import RecordFault
-from cdc_lakehouse.debezium.faults import ValueFault
-
-Convert = Callable[[Any], Any]
-
-FIRST_DAY, LAST_DAY = date.min.toordinal() - 719163, date.max.toordinal() - 719163
-MINUS_INFINITY, INFINITY = -9223372036832400000, 9223372036825200000
-"""How the PostgreSQL driver writes infinity; everything beyond is another spelling of it (§7)."""
-_DAYS_IN_400_YEARS = 146_097
-_DAY_MICROS = 86_400_000_000
-_MAX_DECIMAL_BYTES = 1_700
-"""About 4,090 digits: what Python turns into text without complaint, in microseconds."""
-_MAX_SCALE = 16_383
-
-_ZONED = re.compile(
-    r"([+-]?\d{4,9})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)",
-    re.ASCII,
-)
-
-
-def out_of_range(detail: str) -> RecordFault:
-    return RecordFault(ValueFault.VALUE_OUT_OF_RANGE, detail)
-
-
-def bad_value(detail: str) -> RecordFault:
-    return RecordFault(ValueFault.BAD_VALUE, detail)
+from cdc_lakehouse.avro.typed.values import out_of_range, plain_text, unscaled
 
 
 def small(value: int) -> int:
@@ -48,135 +18,9 @@ def small(value: int) -> int:
     return value
 
 
-def small_entries(raw: Any) -> list[tuple[str, int | None]]:
-    return [(key, None if value is None else small(value)) for key, value in dict(raw).items()]
-
-
-def days(value: int) -> int:
-    if not FIRST_DAY <= value <= LAST_DAY:
-        raise out_of_range("date outside the years 1 to 9999, or infinity")
-    return value
-
-
-def scaled_micros(value: int, *, numerator: int = 1, denominator: int = 1) -> int:
-    """Micros of a timestamp in another unit; smaller parts than a microsecond are cut off."""
-    micros = value * numerator // denominator
-    longest = 2**63 - 1
-    if value in (longest, -longest - 1) or not MINUS_INFINITY < micros < INFINITY:
-        raise out_of_range("timestamp too far away, or infinity")
-    return micros
-
-
-def millis_to_micros(value: int) -> int:
-    return scaled_micros(value, numerator=1000)
-
-
-def nanos_to_micros(value: int) -> int:
-    return scaled_micros(value, denominator=1000)
-
-
-def time_millis_to_micros(value: int) -> int:
-    return value * 1000
-
-
 def time_nanos_to_micros(value: int) -> int:
     return value // 1000
 
 
-def zoned_to_micros(text: str) -> int:
-    """ISO-8601 with offset, as `ZonedTimestamp` sends it: any number of fraction digits, any year."""
-    if text in ("infinity", "-infinity"):
-        raise out_of_range("timestamp is infinity")
-    found = _ZONED.fullmatch(text)
-    if found is None:
-        raise bad_value("text that is not a timestamp with zone")
-    year, month, day, hour, minute, second, fraction, offset = found.groups()
-    if int(hour) > 23 or int(minute) > 59 or int(second or 0) > 59:
-        raise bad_value("text that is not a timestamp with zone")
-    seconds = int(hour) * 3600 + int(minute) * 60 + int(second or 0) - _offset_seconds(offset)
-    micros = seconds * 1_000_000 + int((fraction or "")[:6].ljust(6, "0"))
-    return scaled_micros(_days_since_1970(int(year), int(month), int(day)) * _DAY_MICROS + micros)
-
-
-def _offset_seconds(offset: str) -> int:
-    if offset == "Z":
-        return 0
-    digits = offset[1:].replace(":", "").ljust(6, "0")
-    seconds = int(digits[:2]) * 3600 + int(digits[2:4]) * 60 + int(digits[4:6])
-    return -seconds if offset[0] == "-" else seconds
-
-
-def _days_since_1970(year: int, month: int, day: int) -> int:
-    """The Gregorian calendar repeats every 400 years, so any year has a twin that `date` knows."""
-    cycles, twin = divmod(year, 400)
-    try:
-        ordinal = date(twin + 400, month, day).toordinal()
-    except ValueError:
-        raise bad_value("text that is not a timestamp with zone") from None
-    return ordinal + (cycles - 1) * _DAYS_IN_400_YEARS - 719_163
-
-
-def decimal_of(precision: int, scale: int) -> Convert:
-    """Big-endian two's complement into an exact Decimal of at most `precision` digits."""
-    limit = 10**precision
-
-    def convert(value: bytes) -> Decimal:
-        unscaled = _unscaled(value, longest=_MAX_DECIMAL_BYTES)
-        if not -limit < unscaled < limit:
-            raise out_of_range(f"decimal of more than {precision} digits")
-        return Decimal(unscaled).scaleb(-scale, _WIDE)
-
-    return convert
-
-
-@lru_cache(maxsize=4096)
-def wide_decimal_of(scale: int) -> Convert:
-    """A decimal that no Spark type holds, as exact plain text."""
-
-    def convert(value: bytes) -> str:
-        return plain_text(_unscaled(value, longest=_MAX_DECIMAL_BYTES), scale)
-
-    return convert
-
-
 def variable_scale(value: Mapping[str, Any]) -> str:
-    return plain_text(_unscaled(value["value"], longest=_MAX_DECIMAL_BYTES), value["scale"])
-
-
-def plain_text(unscaled: int, scale: int) -> str:
-    """`12345` with scale 2 is `123.45`, with scale -2 `1234500`; trailing zeros stay."""
-    if abs(scale) > _MAX_SCALE:
-        raise out_of_range("decimal with a scale beyond 16383")
-    sign, digits = "-" if unscaled < 0 else "", str(abs(unscaled))
-    if scale <= 0:
-        return sign + (digits + "0" * -scale if unscaled else "0")
-    digits = digits.rjust(scale + 1, "0")
-    return f"{sign}{digits[:-scale]}.{digits[-scale:]}"
-
-
-def _unscaled(value: bytes, *, longest: int) -> int:
-    """Length first: a decimal of 400 KB takes Python seconds (`guarantees` §4)."""
-    if not value:
-        raise bad_value("decimal without bytes")
-    if len(value) > longest:
-        raise out_of_range(f"decimal of {len(value)} bytes")
-    return int.from_bytes(value, "big", signed=True)
-
-
-@lru_cache(maxsize=4096)
-def rescaled(precision: int, scale: int) -> Convert:
-    """A Decimal in another precision and scale, or a fault where digits would be lost."""
-    context, unit = Context(prec=precision, traps=[Inexact, InvalidOperation]), Decimal(1).scaleb(-scale)
-
-    def convert(value: Decimal) -> Decimal:
-        try:
-            return value.quantize(unit, context=context)
-        except (Inexact, InvalidOperation):
-            raise RecordFault(
-                ValueFault.INCOMPATIBLE_SCHEMA, f"value does not fit decimal({precision},{scale}) exactly"
-            ) from None
-
-    return convert
-
-
-_WIDE = Context(prec=100)
+    return plain_text(unscaled(value["value"]), value["scale"])

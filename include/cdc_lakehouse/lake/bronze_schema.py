@@ -12,14 +12,9 @@ INGESTED_AT = StructField("ingested_at", TimestampType())
 ATTEMPT = StructField("attempt", StringType())
 
 
-def decoded_schema(columns: TableColumns) -> StructType:
-    """What the Avro UDF gives out."""
-    return from_arrow_schema(bronze_schema(columns))
-
-
 def table_schema(columns: TableColumns) -> StructType:
-    """What the table holds: a decoded row, and which attempt wrote it when."""
-    return StructType([*decoded_schema(columns).fields, INGESTED_AT, ATTEMPT])
+    """What the Avro UDF gives out and the table holds: a decoded row, and which attempt wrote it when."""
+    return StructType([*from_arrow_schema(bronze_schema(columns)).fields, INGESTED_AT, ATTEMPT])
 
 
 def columns_in(schema: StructType) -> TableColumns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,13 +19,15 @@ class Folder:
 
 
 def write_text(uri: str, text: str) -> None:
-    """Replace the file as a whole, so that no reader sees half of it."""
+    """Replace the file as a whole, so that no reader sees half of it and no other writer's half."""
     filesystem, path = _open(uri)
+    folder = path.rpartition("/")[0]
+    scratch = f"{folder}/.{secrets.token_hex(8)}.part"
     try:
-        filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-        with filesystem.open_output_stream(f"{path}.part") as stream:
+        filesystem.create_dir(folder, recursive=True)
+        with filesystem.open_output_stream(scratch) as stream:
             stream.write(text.encode())
-        filesystem.move(f"{path}.part", path)
+        filesystem.move(scratch, path)
     except OSError as exc:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
 
@@ -41,9 +44,11 @@ def read_text(uri: str) -> str:
 def read_text_if_there(uri: str) -> str | None:
     """None when there is no such file (yet)."""
     filesystem, path = _open(uri)
-    if filesystem.get_file_info(path).type is FileType.NotFound:
-        return None
-    return read_text(uri)
+    try:
+        found = filesystem.get_file_info(path)
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    return None if found.type is FileType.NotFound else read_text(uri)
 
 
 def folders(uri: str) -> list[Folder]:

@@ -9,15 +9,16 @@ from typing import Any, Protocol
 
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import ExitCode
-from cdc_lakehouse.debezium.columns import columns_of
+from cdc_lakehouse.debezium.columns import columns_of, unknown_types
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.preflight.findings import Finding
+from cdc_lakehouse.registry.versions import Version
 
 
 class Subjects(Protocol):
     """What `registry.client.SchemaRegistry` offers."""
 
-    def versions(self, subject: str) -> list[tuple[int, str]]: ...
+    def latest(self, subject: str) -> Version | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,13 @@ def schema_findings(pipeline: Pipeline, registry: Subjects) -> Iterator[Finding]
     """One line per topic, and one more for each column that will not arrive as it was written."""
     for table in pipeline.tables:
         for topic in table.topics:
-            yield from topic_schema_findings(table.name, topic, read_schemas(registry, topic))
+            schemas, dropped = read_schemas(registry, topic), frozenset(table.drop_columns)
+            yield from topic_schema_findings(table.name, topic, schemas, dropped=dropped)
 
 
-def topic_schema_findings(table: str, topic: str, schemas: TopicSchemas) -> Iterator[Finding]:
+def topic_schema_findings(
+    table: str, topic: str, schemas: TopicSchemas, *, dropped: frozenset[str] = frozenset()
+) -> Iterator[Finding]:
     subject = f"schema of {topic}"
     if schemas.value is None:
         yield Finding.warning(
@@ -58,12 +62,26 @@ def topic_schema_findings(table: str, topic: str, schemas: TopicSchemas) -> Iter
         )
         return
     try:
-        columns = columns_of(schemas.key, schemas.value, table=table)
+        columns = columns_of(schemas.key, schemas.value, table=table, dropped=dropped)
+        unknown = unknown_types(schemas.value, table=table, dropped=dropped)
     except LakehouseError as error:
         yield Finding.from_error(subject, error)
         return
     yield Finding.fine(subject, f"columns {len(columns.row)}, key {', '.join(c.name for c in columns.key)}")
-    turned = null_becomes_default(schemas.value)
+    for column, names in unknown.items():
+        yield Finding.warning(
+            subject,
+            f"{column} has a type that this release does not know: {', '.join(names)}",
+            "Its values are stored as they come; a release that knows the type may store it otherwise.",
+        )
+    absent = dropped - {field["name"] for field in _row_fields(json.loads(schemas.value))}
+    if absent:
+        yield Finding.warning(
+            subject,
+            f"drop_columns names {', '.join(sorted(absent))}, which the newest schema does not have",
+            "Compare the spelling with the source; a name that is gone there may go from drop_columns too.",
+        )
+    turned = [name for name in null_becomes_default(schemas.value) if name not in dropped]
     if turned:
         yield Finding.warning(
             subject,
@@ -79,8 +97,8 @@ def null_becomes_default(value_schema: str) -> tuple[str, ...]:
 
 
 def _newest(registry: Subjects, subject: str) -> str | None:
-    versions = registry.versions(subject)
-    return versions[-1][1] if versions else None
+    version = registry.latest(subject)
+    return None if version is None else version.text
 
 
 def _row_fields(schema: Any) -> list[dict[str, Any]]:

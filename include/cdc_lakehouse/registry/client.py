@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import quote
+from uuid import UUID
 
 import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.errors import NotSupportedYetError, RegistryUnavailableError
+from cdc_lakehouse.registry.naming import registry_name
 from cdc_lakehouse.registry.references import with_references
-
-logger = logging.getLogger(__name__)
+from cdc_lakehouse.registry.versions import Version
 
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
+_ABSENT = frozenset({404})
+_NOT_SERVED = frozenset({400, 404, 405, 501})
+"""How registries answer a question of the interface that they do not know."""
+_PAGE = 1000
+"""As many as Confluent's registry lists at once."""
+
+
+@dataclass(slots=True)
+class _Learnt:
+    """What all views of one registry know together."""
+
+    texts: dict[SchemaRef, str] = field(default_factory=dict)
+    lists: bool = True
+    """Whether it serves `/schemas`, as far as it was asked."""
+    resting_until: float = 0.0
+    reason: str = ""
 
 
 class SchemaRegistry:
@@ -35,6 +55,7 @@ class SchemaRegistry:
         timeout_seconds: float = 10.0,
         attempts: int = 3,
         first_wait_seconds: float = 0.5,
+        rest_seconds: float = 30.0,
     ) -> None:
         self._url = url.rstrip("/")
         self._client = httpx.Client(
@@ -51,7 +72,20 @@ class SchemaRegistry:
             ),
             reraise=True,
         )
-        self._texts: dict[int, str] = {}
+        self._rest_seconds = rest_seconds
+        self._learnt = _Learnt()
+        self.calls = 0
+        """Requests that were sent, repeated ones included."""
+
+    @property
+    def name(self) -> str:
+        return registry_name(self._url)
+
+    def for_table(self) -> Self:
+        """The same connections and knowledge; only the calls are counted anew."""
+        view = copy(self)
+        view.calls = 0
+        return view
 
     def __enter__(self) -> Self:
         return self
@@ -62,46 +96,58 @@ class SchemaRegistry:
     def close(self) -> None:
         self._client.close()
 
-    def schema(self, schema_id: int) -> str | None:
-        """JSON text of a writer schema with its references written in; None for an id nobody knows."""
-        if schema_id not in self._texts:
-            document = self._get(f"/schemas/ids/{schema_id}")
+    def schema(self, ref: SchemaRef) -> str | None:
+        """JSON text of a writer schema with its references written in; None for one nobody knows."""
+        if ref not in self._learnt.texts:
+            document = self._get(f"/schemas/{'guids' if isinstance(ref, UUID) else 'ids'}/{ref}")
             if document is None:
                 return None
-            self._texts[schema_id] = self._text(document)
-        return self._texts[schema_id]
+            self._learnt.texts[ref] = self._text(document)
+        return self._learnt.texts[ref]
 
-    def schemas(self, ids: Iterable[int]) -> dict[int, str]:
-        """Those of the ids that the registry knows."""
-        found = {schema_id: self.schema(schema_id) for schema_id in sorted(set(ids))}
-        return {schema_id: text for schema_id, text in found.items() if text is not None}
+    def latest(self, subject: str) -> Version | None:
+        """The newest version, in one call; None for an unknown subject."""
+        document = self._version(subject, "latest")
+        return None if document is None else self._known(document)
 
-    def versions(self, subject: str) -> list[tuple[int, str]]:
-        """(id, JSON text) of all versions, the oldest first; empty for an unknown subject."""
+    def versions(self, subject: str) -> list[Version]:
+        """All versions, the oldest first, one call each; empty for an unknown subject."""
         numbers = self._get(f"/subjects/{quote(subject, safe='')}/versions")
-        found = []
-        for number in sorted(self._list(numbers)) if numbers is not None else []:
-            document = self._version(subject, number)
-            if document is None:  # deleted between the two calls
-                continue
-            schema_id = document["id"]
-            if schema_id not in self._texts:
-                self._texts[schema_id] = self._text(document)
-            found.append((schema_id, self._texts[schema_id]))
-        return found
+        found = (self._version(subject, number) for number in sorted(self._list(numbers or [])))
+        # None: deleted between the two calls
+        return [self._known(document) for document in found if document is not None]
 
-    def prefetch(self, topics: Iterable[str]) -> dict[int, str]:
-        """All versions of the subjects `<topic>-key` and `<topic>-value`."""
-        subjects = [f"{topic}-{side}" for topic in topics for side in ("key", "value")]
-        texts = dict(pair for subject in subjects for pair in self.versions(subject))
-        logger.info("schemas fetched", extra={"subjects": len(subjects), "schemas": len(texts)})
-        return texts
+    def listed(self, topic: str) -> list[Version] | None:
+        """All versions of the topic's two subjects in one call; None where that is not served.
 
-    def _version(self, subject: str, number: int) -> Mapping[str, Any] | None:
-        document = self._get(f"/subjects/{quote(subject, safe='')}/versions/{number}")
-        if document is not None and not (isinstance(document, dict) and isinstance(document.get("id"), int)):
-            raise self._unavailable("a version without an id")
-        return document
+        Deleted versions count: records that they wrote are still in Kafka.
+        """
+        if not self._learnt.lists:
+            return None
+        wanted = (f"{topic}-key", f"{topic}-value")  # the prefix matches `<topic>-archive-key` too
+        query = f"/schemas?subjectPrefix={quote(topic, safe='')}-&deleted=true&limit={_PAGE}"
+        found: list[Version] = []
+        page: Any = None
+        pages, full = 0, True
+        while full:
+            before, page = page, self._get(f"{query}&offset={pages * _PAGE}", absent=_NOT_SERVED)
+            if page is None or page == before:  # nobody there, or nobody who turns pages
+                self._learnt.lists = False
+                return None
+            pages, full = pages + 1, len(self._list(page)) == _PAGE
+            found += [self._known(each) for each in page if each.get("subject") in wanted]
+        return sorted(found, key=lambda version: version.number)
+
+    def _version(self, subject: str, number: int | str) -> Any:
+        return self._get(f"/subjects/{quote(subject, safe='')}/versions/{number}")
+
+    def _known(self, document: Any) -> Version:
+        match document:
+            case {"subject": str(subject), "version": int(number), "id": int(ref)}:
+                if ref not in self._learnt.texts:
+                    self._learnt.texts[ref] = self._text(document)
+                return Version(subject, number, ref, self._learnt.texts[ref])
+        raise self._unavailable("a version without subject, number and id")
 
     def _text(self, document: Any) -> str:
         if not isinstance(document, dict) or not isinstance(document.get("schema"), str):
@@ -118,22 +164,34 @@ class SchemaRegistry:
             raise self._unavailable(f"404 for the referenced subject {reference['subject']}")
         return self._text(document)
 
-    def _list(self, document: Any) -> list[int]:
+    def _list(self, document: Any) -> list[Any]:
         if not isinstance(document, list):
-            raise self._unavailable("versions that are not a list")
+            raise self._unavailable("something that is not a list")
         return document
 
-    def _get(self, path: str) -> Any:
-        """The JSON document, or None for 404."""
-        return self._retrying(self._get_once, path)
+    def _get(self, path: str, *, absent: frozenset[int] = _ABSENT) -> Any:
+        """The JSON document, or None for a status that says that there is none.
 
-    def _get_once(self, path: str) -> Any:
+        A registry that failed every attempt is left alone for a while: an outage costs a run its
+        waiting once, not once per table.
+        """
+        if time.monotonic() < self._learnt.resting_until:
+            raise self._unavailable(self._learnt.reason)
+        try:
+            return self._retrying(self._get_once, path, absent)
+        except RegistryUnavailableError as exc:
+            self._learnt.resting_until = time.monotonic() + self._rest_seconds
+            self._learnt.reason = exc.reason
+            raise
+
+    def _get_once(self, path: str, absent: frozenset[int]) -> Any:
+        self.calls += 1
         try:
             response = self._client.get(self._url + path)
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             # The class only: the text may repeat an address with credentials in it.
             raise self._unavailable(type(exc).__name__) from exc
-        if response.status_code == httpx.codes.NOT_FOUND:
+        if response.status_code in absent:
             return None
         if response.status_code != httpx.codes.OK:
             raise self._unavailable(f"status {response.status_code}")

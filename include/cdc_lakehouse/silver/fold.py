@@ -7,7 +7,6 @@ from pyspark.sql import functions as F
 
 from cdc_lakehouse.debezium.bronze import POSITION_FIELDS
 from cdc_lakehouse.debezium.columns import TableColumns
-from cdc_lakehouse.debezium.operations import Operation
 
 FIRST_EPOCH = 0
 """The one source epoch that this release knows."""
@@ -35,10 +34,6 @@ def folded(events: DataFrame, columns: TableColumns) -> DataFrame:
         F.col("event.source.tx_id").alias("_cdc_tx_id"),
         F.col("event.source.ts").alias("_cdc_commit_ts"),
     )
-
-
-def is_delete() -> Column:
-    return F.col("_cdc_op") == Operation.DELETE
 
 
 def _position() -> Column:

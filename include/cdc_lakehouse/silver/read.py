@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from cdc_lakehouse.debezium.faults import ValueFault
+from cdc_lakehouse.avro.faults import ValueFault
 from cdc_lakehouse.debezium.headers import NEW_KEY, OLD_KEY
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
 from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError
 from cdc_lakehouse.lake.coordinates import in_ranges
+from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.ledger import Ranges
 
 _ROW_OPS = sorted(ROW_OPERATIONS)
@@ -73,7 +74,7 @@ def examine(rows: DataFrame, *, table: str) -> WorkFacts:
         undecodable=row["undecodable"],
         ignored=row["ignored"],
         errors_by_code=_errors(rows, table=table) if row["undecodable"] else {},
-        seen_through=None if row["newest"] is None else datetime.fromtimestamp(row["newest"] / 1e6, UTC),
+        seen_through=instant(row["newest"]),
     )
 
 

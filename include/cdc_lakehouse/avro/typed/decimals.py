@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cdc_lakehouse.debezium.conversions import Refused, numbers_of_offsets, present
+from cdc_lakehouse.avro.typed.columns import Refused, numbers_of_offsets, present, sizes_of, validity_of
 
-_WORD, _LONGEST = 8, 16
+_WORD, LONGEST = 8, 16
 _MASK = 2**64 - 1
 
 
@@ -27,18 +27,17 @@ class DecimalColumn:
     def __call__(self, column: pa.Array) -> tuple[pa.Array, Refused]:
         type_ = pa.decimal128(self.precision, self.scale)
         there = present(column)
-        offsets = numbers_of_offsets(column).astype(np.int64)
-        size = np.diff(offsets)
-        low, high = _words(column, offsets[1:], size)
-        wrong = self._out_of_range(low, high) | (size == 0) | (size > _LONGEST)
+        size = sizes_of(column)
+        low, high = words_of(column)
+        wrong = self._out_of_range(low, high) | (size == 0) | (size > LONGEST)
         wrong &= there
         any_wrong = wrong.any()
         final = np.empty((len(column), 2), np.int64)
         final[:, 0], final[:, 1] = low, high
         if any_wrong or column.null_count:
             final[wrong | ~there] = 0
-        validity = pa.py_buffer(np.packbits(there, bitorder="little")) if column.null_count else None
-        array = pa.Array.from_buffers(type_, len(column), [validity, pa.py_buffer(final)], column.null_count)
+        buffers = [validity_of(column), pa.py_buffer(final)]
+        array = pa.Array.from_buffers(type_, len(column), buffers, column.null_count)
         return array, wrong if any_wrong else None
 
     def _out_of_range(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -51,14 +50,15 @@ class DecimalColumn:
         return wrong
 
 
-def _words(column: pa.Array, end: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def words_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Low and high word: one load of eight bytes that ends where the value ends, and a second before
     that where values are longer; shifting there and back drops what belongs to the value before."""
+    end, size = numbers_of_offsets(column)[1:].astype(np.int64), sizes_of(column)
     data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
-    padded = np.zeros(len(data) + _LONGEST, np.uint8)
-    padded[_LONGEST:] = data
+    padded = np.zeros(len(data) + LONGEST, np.uint8)
+    padded[LONGEST:] = data
     words = np.ndarray((len(padded) - _WORD + 1,), "V8", padded, strides=(1,))
-    low = words[end + (_LONGEST - _WORD)].view(">i8").astype(np.int64)
+    low = words[end + (LONGEST - _WORD)].view(">i8").astype(np.int64)
     if not len(size) or size.max() <= _WORD:
         low = _signed(low, 64 - 8 * size)
         return low, low >> 63

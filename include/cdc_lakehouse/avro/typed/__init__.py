@@ -1,0 +1,1 @@
+"""Raw Avro values into final ones, singly and as columns: logical types, nesting, several writers."""

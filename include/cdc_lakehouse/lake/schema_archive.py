@@ -1,0 +1,109 @@
+"""Writer schemas that runs have met, kept beside the tables (decision 0010).
+
+`<id>.json` is written once and holds one schema; `topics/<topic>.json` says which of them a topic's
+records have, and is only a shortcut: what it lacks is asked again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, TypeGuard
+from uuid import UUID
+
+from cdc_lakehouse.avro.schema_refs import SchemaRef
+from cdc_lakehouse.lake import files
+from cdc_lakehouse.registry.versions import TopicVersions, VersionsByRef
+
+logger = logging.getLogger(__name__)
+
+_VERSION = 1
+_TOPIC = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+
+
+class SchemaArchive:
+    """A file that is torn, changed by hand or of another release counts as absent, with a warning."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def path(self, ref: SchemaRef) -> str:
+        return f"{self._folder}/{ref}.json"
+
+    def text(self, ref: SchemaRef) -> str | None:
+        document = _opened(self.path(ref))
+        return None if document is None or document.get("id") != _told(ref) else document["schema"]
+
+    def keep(self, ref: SchemaRef, text: str, *, subjects: Iterable[str]) -> None:
+        """A second call with the same schema writes nothing; writers side by side do no harm."""
+        if self.text(ref) is not None:
+            return
+        document = {
+            "id": _told(ref),
+            "schema": text,
+            "subjects": sorted(subjects),
+            "first_seen": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        files.write_text(self.path(ref), _sealed(document))
+
+    def topic(self, topic: str) -> TopicVersions:
+        """Empty for a topic that no run has met."""
+        document = _opened(self._topic_path(topic))
+        if document is None or document.get("topic") != topic:
+            return TopicVersions()
+        return TopicVersions(keys=_versions(document["keys"]), values=_versions(document["values"]))
+
+    def keep_topic(self, topic: str, versions: TopicVersions) -> None:
+        """Replaces what was there. Of two writers side by side one wins, and the other asks again."""
+        document = {"topic": topic, "keys": _pairs(versions.keys), "values": _pairs(versions.values)}
+        files.write_text(self._topic_path(topic), _sealed(document))
+
+    def _topic_path(self, topic: str) -> str:
+        if not _TOPIC.fullmatch(topic):
+            raise ValueError(f"{topic!r} cannot be the name of a topic")
+        return f"{self._folder}/topics/{topic}.json"
+
+
+def _opened(uri: str) -> Mapping[str, Any] | None:
+    try:
+        text = files.read_text_if_there(uri)
+        document = None if text is None else json.loads(text)
+    except ValueError:
+        text = document = ""
+    if text is None:
+        return None
+    if _is_sealed(document):
+        return document
+    logger.warning("archived schema is broken", extra={"file": uri})
+    return None
+
+
+def _is_sealed(document: Any) -> TypeGuard[dict[str, Any]]:
+    if not isinstance(document, dict) or document.get("v") != _VERSION:
+        return False
+    return document.get("sha256") == _digest({k: v for k, v in document.items() if k != "sha256"})
+
+
+def _sealed(document: Mapping[str, Any]) -> str:
+    whole = {"v": _VERSION, **document}
+    return json.dumps({**whole, "sha256": _digest(whole)}, indent=1, sort_keys=True)
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _told(ref: SchemaRef) -> int | str:
+    return str(ref) if isinstance(ref, UUID) else ref
+
+
+def _pairs(versions: VersionsByRef) -> list[tuple[int | str, int | None]]:
+    return [(_told(ref), number) for ref, number in versions.items()]
+
+
+def _versions(pairs: Iterable[tuple[int | str, int | None]]) -> dict[SchemaRef, int | None]:
+    return {UUID(ref) if isinstance(ref, str) else ref: number for ref, number in pairs}

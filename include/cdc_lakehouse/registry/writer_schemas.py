@@ -1,0 +1,166 @@
+"""Writer schemas for one table: from the registry, checked with and kept in the lake's archive.
+
+The archive serves when the registry is away or has forgotten. Which calls are made and why:
+decision 0010.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from cdc_lakehouse.avro.schema_refs import SchemaRef
+from cdc_lakehouse.errors import RegistryUnavailableError, SchemaConflictError
+from cdc_lakehouse.registry.sameness import same_schema
+from cdc_lakehouse.registry.versions import TopicVersions, Version, oldest_first
+
+logger = logging.getLogger(__name__)
+
+
+class Registry(Protocol):
+    """What `registry.client.SchemaRegistry` offers."""
+
+    @property
+    def name(self) -> str: ...
+
+    def schema(self, ref: SchemaRef) -> str | None: ...
+
+    def latest(self, subject: str) -> Version | None: ...
+
+    def versions(self, subject: str) -> list[Version]: ...
+
+    def listed(self, topic: str) -> list[Version] | None: ...
+
+
+class Archive(Protocol):
+    """What `lake.schema_archive.SchemaArchive` offers. Whatever is broken there counts as absent."""
+
+    def path(self, ref: SchemaRef) -> str: ...
+
+    def text(self, ref: SchemaRef) -> str | None: ...
+
+    def keep(self, ref: SchemaRef, text: str, *, subjects: Iterable[str]) -> None: ...
+
+    def topic(self, topic: str) -> TopicVersions: ...
+
+    def keep_topic(self, topic: str, versions: TopicVersions) -> None: ...
+
+
+class Source(StrEnum):
+    """Who vouched for the schemas of a run."""
+
+    REGISTRY = "registry"
+    ARCHIVE = "archive"
+    """For some of them at least: the registry was away, or did not know them any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTexts:
+    """Schema texts by id or GUID, the oldest version first."""
+
+    keys: Mapping[SchemaRef, str]
+    values: Mapping[SchemaRef, str]
+
+
+class WriterSchemas:
+    def __init__(self, registry: Registry, archive: Archive, *, table: str) -> None:
+        self._registry = registry
+        self._archive = archive
+        self._table = table
+        self.source = Source.REGISTRY
+
+    def of_topic(self, topic: str) -> TopicTexts:
+        """Of all versions known; one registry call while nothing is new. Empty where nobody knows any."""
+        archived = self._archive.topic(topic)
+        texts = {ref: text for ref in archived.refs if (text := self._archive.text(ref)) is not None}
+        known = archived.only(texts.keys())
+        serves = bool(known.keys and known.values)
+        try:
+            news = self._news(topic, known) if serves and known == archived else self._all_versions(topic)
+        except RegistryUnavailableError as exc:
+            if not serves:
+                raise
+            self._do_without(f"{topic}: {exc}")
+            news = []
+        for version in news:
+            subject = f"{version.subject}/{version.number}"
+            texts[version.ref] = self._kept(version.ref, version.text, subjects=[subject])
+            known = known.with_version(topic, version)
+        if known != archived and known.refs:
+            self._archive.keep_topic(topic, known)
+        return TopicTexts(
+            keys={ref: texts[ref] for ref in oldest_first(known.keys)},
+            values={ref: texts[ref] for ref in oldest_first(known.values)},
+        )
+
+    def of_records(
+        self, topics: Iterable[str], *, keys: frozenset[SchemaRef], values: frozenset[SchemaRef]
+    ) -> dict[SchemaRef, str]:
+        """Of schemas that records of these topics turned out to have; without those that nobody knows."""
+        found = {ref: text for ref in keys | values if (text := self._of_record(ref)) is not None}
+        for topic in topics:
+            known = self._archive.topic(topic)
+            with_met = known.with_met(keys & found.keys(), values & found.keys())
+            if with_met != known:
+                self._archive.keep_topic(topic, with_met)
+        return found
+
+    def _news(self, topic: str, known: TopicVersions) -> list[Version]:
+        """What the archive lacks, or what proves that it is right."""
+        latest = self._registry.latest(f"{topic}-value")
+        if latest is None:
+            self._do_without(f"{topic}: the registry has no subject {topic}-value any more")
+            return []
+        if known.values.get(latest.ref) == latest.number:
+            return [latest]
+        if latest.number != known.newest_value + 1:
+            return self._all_versions(topic)
+        key = self._registry.latest(f"{topic}-key")
+        return [latest] if key is None else [key, latest]
+
+    def _all_versions(self, topic: str) -> list[Version]:
+        listed = self._registry.listed(topic)
+        if listed:
+            return listed
+        return [*self._registry.versions(f"{topic}-key"), *self._registry.versions(f"{topic}-value")]
+
+    def _of_record(self, ref: SchemaRef) -> str | None:
+        try:
+            text = self._registry.schema(ref)
+        except RegistryUnavailableError as exc:
+            archived = self._archive.text(ref)
+            if archived is None:
+                raise
+            self._do_without(f"schema {ref}: {exc}")
+            return archived
+        if text is not None:
+            return self._kept(ref, text, subjects=())
+        archived = self._archive.text(ref)
+        if archived is not None:
+            self._do_without(f"schema {ref}: the registry does not know it any more")
+        return archived
+
+    def _kept(self, ref: SchemaRef, text: str, *, subjects: Iterable[str]) -> str:
+        """As the archive has it, which is what older records were written with.
+
+        A registry that says something else was rebuilt; which of the two a record means is unknown.
+        """
+        archived = self._archive.text(ref)
+        if archived is None:
+            self._archive.keep(ref, text, subjects=subjects)
+            return text
+        if not same_schema(archived, text):
+            raise SchemaConflictError(
+                table=self._table,
+                schema=str(ref),
+                registry=self._registry.name,
+                archived=self._archive.path(ref),
+            )
+        return archived
+
+    def _do_without(self, reason: str) -> None:
+        self.source = Source.ARCHIVE
+        logger.warning("schemas from the archive", extra={"reason": reason})
