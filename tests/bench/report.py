@@ -146,8 +146,8 @@ _NOTES = {
     "udf": [
         "- CPU: of the JVM and all Python workers",
         "- ratio: rate against the rate of `baseline`; CPU ratio: the same of CPU time per record",
-        "- headers are null, as Kafka sends them; `fastavro` and `identity` make them an empty list before "
-        "Python, as a null list is dear there (see `spark_variants.py`)",
+        "- headers are null, as Kafka sends them; whatever goes through `mapInArrow`, the product too, makes "
+        "them an empty list first, as a null list is dear on its way to Python",
         "- worker RSS: peak of the largest worker; each variant of each workload has workers of its own",
         "- JVM RSS: peak of the one JVM so far, which all variants share",
     ],
