@@ -25,21 +25,21 @@ class RecordColumn:
         self.type = pa.struct([(name, column.type) for name, column, wanted in fields if wanted])
 
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
-        children = self._columns(cursors)
-        struct = pa.Array.from_buffers(self.type, len(cursors), [None], 0, children=children)
-        return spread_out(struct, spread)
+        children = self._columns(cursors, spread)
+        validity, count = (None, len(cursors)) if spread is None else (spread.validity, len(spread))
+        return pa.Array.from_buffers(self.type, count, [validity], children=children)
 
     def skip(self, cursors: Cursors) -> None:
         for column, _ in self._fields:
             column.skip(cursors)
 
-    def _columns(self, cursors: Cursors) -> list[pa.Array]:
+    def _columns(self, cursors: Cursors, spread: Spread | None) -> list[pa.Array]:
         children: list[pa.Array] = []
         place = one_by_one = 0
         while place < len(self._fields):
             if self._wires and place >= one_by_one and len(cursors) >= LEAST_ROWS:
                 run = likely_run(self._wires[place:], cursors)
-                found = self._repeated(run, place, cursors) if run is not None else None
+                found = self._repeated(run, place, cursors, spread) if run is not None else None
                 if run is not None and found is not None:
                     children += found
                     place += len(run)
@@ -47,23 +47,29 @@ class RecordColumn:
                 one_by_one = place + (len(run) if run is not None else 1)
             column, wanted = self._fields[place]
             if wanted:
-                children.append(column.read(cursors))
+                children.append(column.read(cursors, spread))
             else:
                 column.skip(cursors)
             place += 1
         return children
 
-    def _repeated(self, run: Run, place: int, cursors: Cursors) -> list[pa.Array] | None:
+    def _repeated(
+        self, run: Run, place: int, cursors: Cursors, spread: Spread | None
+    ) -> list[pa.Array] | None:
         """The wanted columns of a run, behind which the cursors stand then; None when it is none."""
         fields = self._fields[place : place + len(run)]
-        count = len(cursors)
+        count = len(cursors) if spread is None else len(spread)
         columns = [
             repeated(column, data, count) for (column, _), data in zip(fields, run.parts(), strict=True)
         ]
         if any(column is None for column in columns) or not holds(run, cursors):
             return None
         cursors.move(len(run.data))
-        return [column for column, (_, wanted) in zip(columns, fields, strict=True) if wanted]
+        return [
+            column if spread is None else spread.under(column)
+            for column, (_, wanted) in zip(columns, fields, strict=True)
+            if wanted
+        ]
 
 
 class NullableColumn:
@@ -81,11 +87,11 @@ class NullableColumn:
             return self._value.read(cursors, spread)
         if count == 0:
             return pa.nulls(len(cursors) if spread is None else len(spread), self.type)
-        own = Spread(present)
-        part = cursors.only(own.rows)
-        values = self._value.read(part, own)
-        cursors.rejoin(own.rows, part)
-        return spread_out(values, spread)
+        rows = np.flatnonzero(present)
+        part = cursors.only(rows)
+        values = self._value.read(part, Spread(present) if spread is None else spread.of(present))
+        cursors.rejoin(rows, part)
+        return values
 
     def skip(self, cursors: Cursors) -> None:
         rows = np.flatnonzero(self._present(cursors))

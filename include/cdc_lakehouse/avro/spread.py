@@ -14,6 +14,7 @@ class Spread:
     def __init__(self, present: np.ndarray) -> None:
         self.present = present
         self.rows = np.flatnonzero(present)
+        self._places: dict[int, pa.Array] = {}
 
     def __len__(self) -> int:
         return len(self.present)
@@ -29,8 +30,23 @@ class Spread:
 
     def places(self, step: int = 1) -> pa.Array:
         """Per row of the group, the index of its value, times `step`; to `take` by."""
-        indices = self.numbers(np.arange(0, len(self.rows) * step, step, dtype=np.int32))
-        return pa.Array.from_buffers(pa.int32(), len(self), [self.validity, pa.py_buffer(indices)])
+        if step not in self._places:
+            indices = self.numbers(np.arange(0, len(self.rows) * step, step, dtype=np.int32))
+            buffers = [self.validity, pa.py_buffer(indices)]
+            self._places[step] = pa.Array.from_buffers(pa.int32(), len(self), buffers)
+        return self._places[step]
+
+    def of(self, present: np.ndarray) -> Spread:
+        """Of some of its own values, over the same rows."""
+        rows = np.zeros(len(self), bool)
+        rows[self.rows[present]] = True
+        return Spread(rows)
+
+    def under(self, values: pa.Array) -> pa.Array:
+        """Flat values that already are one per row of the group, null where none belongs."""
+        if values.null_count == len(values):
+            return values
+        return pa.Array.from_buffers(values.type, len(values), [self.validity, *values.buffers()[1:]])
 
 
 def numbers_array(type_: pa.DataType, values: np.ndarray, spread: Spread | None) -> pa.Array:
