@@ -21,6 +21,10 @@ _TRUSTING_ARROW = ("-Darrow.enable_unsafe_memory_access=true", "-Darrow.enable_n
 make these batches, and the tests validate them whole, so nothing is gained by asking again."""
 
 
+_DIRECT_MEMORY = "-XX:MaxDirectMemorySize=512m"
+"""Where batches for Python grow. A batch of very wide records fails here, and is sent again in small ones."""
+
+
 def spark_class_path() -> tuple[Path, ...]:
     """The six jars that Spark needs beside its own, in a fixed order; raises when they are not fetched."""
     return tuple(sorted(fetched_folder("spark").glob("*.jar")))
@@ -42,9 +46,11 @@ def spark_settings(
         "spark.driver.extraClassPath": ":".join(map(str, driver_class_path)),
         "spark.executor.extraClassPath": ":".join(map(str, executor_class_path)),
         "spark.driver.extraJavaOptions": " ".join(flags),
-        "spark.executor.extraJavaOptions": " ".join(_TRUSTING_ARROW),
+        "spark.executor.extraJavaOptions": " ".join((*_TRUSTING_ARROW, _DIRECT_MEMORY)),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
+        # An error is fatal when a task ends with it, not when Arrow names it as the reason of a full batch.
+        "spark.executor.killOnFatalError.depth": "1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.redaction.regex": f"(?i){SENSITIVE}",
@@ -72,6 +78,7 @@ def driver_flags(*, logging_file: Path, quick_start: bool, archive: Path | None)
         *((f"-XX:SharedArchiveFile={archive}",) if archive else ()),
         *(_QUICK_START if quick_start else ()),
         *_TRUSTING_ARROW,
+        _DIRECT_MEMORY,
         "-Djava.awt.headless=true",
         "-Djava.net.preferIPv4Stack=true",
         "-Dfile.encoding=UTF-8",

@@ -28,6 +28,8 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH),
     "spark.sql.execution.arrow.compression.codec": "none",
     "spark.python.worker.reuse": "true",
+    # As the product has it (`bronze.batch_size`), for every variant.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     # Otherwise the union of one table with itself has the partitions of one, each as long as all.
     "spark.sql.unionOutputPartitioning": "false",
     # What is verified is read back without Spark, which must then see instants.

@@ -114,14 +114,15 @@ def _even(count: int) -> pa.Array:
 def _not_text(column: pa.Array, data: np.ndarray) -> np.ndarray:
     """Rows of values that are not UTF-8. Plain ASCII is sorted out before anybody looks closer."""
     offsets = np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1]
-    high = np.flatnonzero(data >= 0x80)
-    if len(high) > _MANY:
+    beyond = data >= 0x80
+    if np.count_nonzero(beyond) > _MANY:
         try:
             column.cast(pa.string())
         except pa.ArrowInvalid:
             pass
         else:
-            return high[:0]
+            return np.zeros(0, np.int64)
+    high = np.flatnonzero(beyond)
     rows = np.unique(np.searchsorted(offsets, high, side="right") - 1)
     return rows[[not _is_text(data[offsets[row] : offsets[row + 1]].tobytes()) for row in rows]]
 

@@ -11,6 +11,7 @@ from pyspark import Accumulator, Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from cdc_lakehouse.bronze.batch_size import limit
 from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
@@ -20,13 +21,19 @@ _KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "
 
 
 def decoded(
-    records: DataFrame, plans: DecodePlans, *, attempt: str, decode_seconds: Accumulator[float]
+    records: DataFrame,
+    plans: DecodePlans,
+    *,
+    attempt: str,
+    decode_seconds: Accumulator[float],
+    wide: bool = False,
 ) -> DataFrame:
-    """Bronze rows of `records`, exactly one each.
+    """Bronze rows of `records`, exactly one each. Batches of `wide` records are limited by bytes.
 
     `decode_seconds` grows by the time that tasks which succeed spend in `decode`. Spark adds a task once
     however often it was tried or doubled; a batch that is run again counts again.
     """
+    limit(records.sparkSession, by_bytes=wide)
     shared = records.sparkSession.sparkContext.broadcast(plans)
     # An empty list for no headers: on its way to Python Spark walks over all null ones before it, for
     # every row again, which costs more than everything else.

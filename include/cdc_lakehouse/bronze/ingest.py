@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.avro.schema_refs import in_order
 from cdc_lakehouse.avro.unknown import unknown_ids_by_place
+from cdc_lakehouse.bronze.batch_size import outgrew
 from cdc_lakehouse.bronze.decode_udf import decoded
 from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
@@ -47,6 +48,7 @@ class TableIngest:
         self._uri = application.lake.bronze(table.name)
         self._ledger = plan.ledger
         self._commits: list[CommitResult] = []
+        self._wide = False
 
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
         """Drain the plan. A second call finds the ledger advanced and is refused as superseded."""
@@ -77,7 +79,7 @@ class TableIngest:
         return self._result({name: round(value, 3) for name, value in seconds.items()})
 
     def _write(self, batch: DataFrame, added: Ranges) -> None:
-        """One batch, one commit; met with a schema nobody knew, the same batch again with it."""
+        """One batch, one commit; met with an unknown schema or with wide records, the same batch again."""
         if not added:
             return
         refuse_unless_next(self._ledger, added, attempt=self._application.attempt)
@@ -88,6 +90,7 @@ class TableIngest:
                 self._plans(self._schemas),
                 attempt=self._application.attempt,
                 decode_seconds=self._decode_seconds,
+                wide=self._wide,
             )
             try:
                 commit = append(rows, ledger, uri=self._uri)
@@ -95,6 +98,10 @@ class TableIngest:
             except Exception as exc:
                 if (mismatch := mismatch_in(str(exc))) is not None:
                     raise mismatch from exc
+                if not self._wide and outgrew(str(exc)):
+                    logger.info("records are wide: batches are limited by bytes from here on")
+                    self._wide = True
+                    continue
                 unknown = unknown_ids_by_place(str(exc))
                 if not unknown.keys | unknown.values:
                     raise
