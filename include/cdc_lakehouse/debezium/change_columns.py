@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from cdc_lakehouse.avro.columnar import Projection, Reader
 from cdc_lakehouse.avro.memory import Memory
-from cdc_lakehouse.avro.typed.columns import ConvertColumn
+from cdc_lakehouse.avro.spread import Spread, spread_out
+from cdc_lakehouse.avro.typed.columns import ConvertColumn, present
 from cdc_lakehouse.avro.wire import Wire
 from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.envelope import SIDES, Field
@@ -138,10 +139,22 @@ def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slo
 
 def _row(raw: pa.Array, slots: tuple[_Slot, ...]) -> tuple[pa.StructArray, np.ndarray | bool]:
     """Values of the table's columns, and a mask of the rows all of whose values fit."""
-    fits: np.ndarray | bool = True
     type_ = pa.struct([(slot.column.name, slot.column.type) for slot in slots])
     if raw.null_count == len(raw):
-        return pa.nulls(len(raw), type_), fits
+        return pa.nulls(len(raw), type_), True
+    if 4 * (len(raw) - raw.null_count) < len(raw):
+        some = Spread(present(raw))
+        few, few_fit = _row_of(raw.take(pa.array(some.rows)), slots, type_)
+        fits = np.ones(len(raw), bool)
+        fits[some.rows] = few_fit
+        return spread_out(few, some), fits
+    return _row_of(raw, slots, type_)
+
+
+def _row_of(
+    raw: pa.Array, slots: tuple[_Slot, ...], type_: pa.DataType
+) -> tuple[pa.StructArray, np.ndarray | bool]:
+    fits: np.ndarray | bool = True
     children = []
     for slot in slots:
         child = None
