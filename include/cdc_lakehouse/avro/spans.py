@@ -19,8 +19,8 @@ from cdc_lakehouse.avro.spread import Spread
 from cdc_lakehouse.avro.varints import read_longs
 
 _FARTHEST = 1 << 40
-_MANY = 4_096
-"""So many bytes beyond ASCII are better left to Arrow."""
+_FEW = 8
+"""So many values are sooner looked at one by one."""
 
 
 class BytesColumn:
@@ -58,7 +58,7 @@ class StringColumn(BytesColumn):
         data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
         if len(data) == 0 or data.max() < 0x80:
             return column.view(pa.string())
-        wrong = _not_text(column, data)
+        wrong = _not_text(column)
         if len(wrong) == 0:
             return column.view(pa.string())
         cursors.fail(wrong if spread is None else np.searchsorted(spread.rows, wrong))
@@ -111,20 +111,22 @@ def _even(count: int) -> pa.Array:
     return pa.array(np.arange(0, 2 * count, 2, dtype=np.int32))
 
 
-def _not_text(column: pa.Array, data: np.ndarray) -> np.ndarray:
-    """Rows of values that are not UTF-8. Plain ASCII is sorted out before anybody looks closer."""
-    offsets = np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1]
-    beyond = data >= 0x80
-    if np.count_nonzero(beyond) > _MANY:
+def _not_text(column: pa.Array) -> np.ndarray:
+    """Rows of values that are not UTF-8. Arrow checks many at once, but does not say which one failed."""
+    wrong: list[int] = []
+    parts = [(0, len(column))]
+    while parts:
+        start, end = parts.pop()
+        part = column.slice(start, end - start)
         try:
-            column.cast(pa.string())
+            part.cast(pa.string())
         except pa.ArrowInvalid:
-            pass
-        else:
-            return np.zeros(0, np.int64)
-    high = np.flatnonzero(beyond)
-    rows = np.unique(np.searchsorted(offsets, high, side="right") - 1)
-    return rows[[not _is_text(data[offsets[row] : offsets[row + 1]].tobytes()) for row in rows]]
+            if end - start <= _FEW:
+                wrong += [row for row in range(start, end) if not _is_text(column[row].as_py() or b"")]
+            else:
+                middle = (start + end) // 2
+                parts += [(middle, end), (start, middle)]
+    return np.array(wrong, np.int64)
 
 
 def _is_text(data: bytes) -> bool:
