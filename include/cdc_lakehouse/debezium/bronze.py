@@ -221,13 +221,13 @@ def _without_placeholders(after: pa.StructArray, placeholder: str) -> tuple[pa.A
 
 
 def _raw(batch: pa.RecordBatch, errors: pa.Array, *, keep_all: bool) -> dict[str, pa.Array]:
-    nothing = pa.scalar(None, pa.binary())
     found = {}
     for name in ("key", "value"):
         column = _as(batch.column(name), pa.binary())
         if errors.null_count == len(errors) and not keep_all:
             column = pa.nulls(len(errors), pa.binary())
         elif not keep_all:
-            column = pc.if_else(errors.is_valid(), column, nothing)
+            rows = pa.array(np.arange(len(errors)), mask=~present(errors))
+            column = column.take(rows)
         found[f"raw_{name}"] = column
     return found
