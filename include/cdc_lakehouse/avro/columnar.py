@@ -44,6 +44,7 @@ from cdc_lakehouse.avro.nested import NullableColumn, RecordColumn, SoleColumn, 
 from cdc_lakehouse.avro.recursive import RecursiveColumn
 from cdc_lakehouse.avro.repeated import ArrayColumn, Limit, MapColumn
 from cdc_lakehouse.avro.spans import BytesColumn, FixedColumn, StringColumn
+from cdc_lakehouse.avro.suspects import Strict, Suspects
 from cdc_lakehouse.avro.widths import Share, is_wide, width
 from cdc_lakehouse.avro.wire import Wire
 
@@ -123,12 +124,13 @@ class Reader:
     """Of payloads of one wire plan."""
 
     column: Column
+    strict: Strict
     piece_bytes: int
 
     @classmethod
     def of(cls, wire: Wire, projection: Projection | None = None) -> Reader:
         size = PIECE_BYTES_WITH_LISTS if _repeats(wire) else PIECE_BYTES
-        return cls(column_of(wire, Share.of(wire), projection), size)
+        return cls(column_of(wire, Share.of(wire), projection), Strict.of(wire), size)
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         """The values of the payloads `start` to `end`, in rising order, and a mask of the sound ones.
@@ -137,7 +139,8 @@ class Reader:
         """
         values, sound = [], []
         for piece in self._pieces(start, end):
-            cursors = Cursors(memory, start[piece], end[piece])
+            suspects = Suspects(self.strict, memory, start[piece], end[piece])
+            cursors = Cursors(memory, start[piece], end[piece], bad=suspects.bad)
             values.append(self.column.read(cursors))
             sound.append(cursors.sound())
         if len(values) == 1:

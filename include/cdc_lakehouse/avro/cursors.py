@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cdc_lakehouse.avro.memory import Memory
 
 _FARTHEST = np.uint64(1 << 40)
 """More than any buffer has: keeps sums of places and lengths far from the edge of 64 bits."""
+AskBad = Callable[[np.ndarray], np.ndarray]
 
 
 class Cursors:
@@ -18,10 +21,14 @@ class Cursors:
     its last field**. Until then a bad row reads what lies there, harmlessly: its values are not used.
     """
 
-    __slots__ = ("at", "end", "limit", "memory")
+    __slots__ = ("_bad", "at", "end", "limit", "memory")
 
-    def __init__(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> None:
+    def __init__(
+        self, memory: Memory, start: np.ndarray, end: np.ndarray, *, bad: AskBad | None = None
+    ) -> None:
+        """`bad` gives a mask of those of a few rows that are bad as a whole (`suspects`)."""
         self.memory = memory
+        self._bad = bad
         self.at = start.astype(np.int64)  # a copy: it moves
         self.end = end
         self.limit = end + 1
@@ -57,13 +64,23 @@ class Cursors:
         """`rows` is a mask or indices."""
         self.at[rows] = self.limit[rows]
 
+    def expose(self, rows: np.ndarray) -> bool:
+        """Of a few odd rows, indices, the bad ones fail; whether all were bad."""
+        if self._bad is None:
+            return False
+        bad = self._bad(rows)
+        self.fail(rows[bad])
+        return bool(bad.all())
+
     def sound(self) -> np.ndarray:
         """To be asked after the last field."""
         rows: np.ndarray = np.equal(self.at, self.end)
         return rows
 
     def only(self, rows: np.ndarray) -> Cursors:
-        return Cursors(self.memory, self.at[rows], self.end[rows])
+        ask = self._bad
+        bad = None if ask is None else lambda some: ask(rows[some])
+        return Cursors(self.memory, self.at[rows], self.end[rows], bad=bad)
 
     def rejoin(self, rows: np.ndarray, part: Cursors) -> None:
         """Takes over how far `only(rows)` has come."""
