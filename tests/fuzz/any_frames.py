@@ -10,7 +10,7 @@ from math import isnan
 from typing import Any
 
 import pyarrow as pa
-from avro_typed_shapes import Expected, read_by_fastavro  # type: ignore[import-not-found]
+from avro_typed_expected import Expected, read_by_fastavro  # type: ignore[import-not-found]
 from debezium_records import payload  # type: ignore[import-not-found]
 
 from cdc_lakehouse.avro import decode as decoding

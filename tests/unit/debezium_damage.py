@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from debezium_records import (  # type: ignore[import-not-found]
+    FULL,
     ROW_FIELDS,
     columns,
     decimal,
@@ -21,7 +22,6 @@ from debezium_records import (  # type: ignore[import-not-found]
     key_schema,
     optional,
     plans,
-    row,
     semantic,
 )
 
@@ -95,15 +95,7 @@ FASTAVRO_IS_LAX = {
 _EMPTY = {each["name"]: None for each in WIDE_FIELDS}
 FULL_ROW = {
     **_EMPTY,
-    **row(
-        note="hällo",
-        total=(-12345).to_bytes(3, "big", signed=True),
-        placed_on=19_000,
-        changed_at="2024-02-29T23:59:59.1234567+02:00",
-        rank=-3,
-        photo=b"\x00\xff",
-        tags=["a", None],
-    ),
+    **FULL,
     "flag": True,
     "weight": 0.5,
     "height": -1e300,

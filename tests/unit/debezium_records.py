@@ -144,6 +144,18 @@ def row(**values: Any) -> dict[str, Any]:
     return {**empty, "id": 1, **values}
 
 
+FULL = row(
+    note="hällo",
+    total=(-12345).to_bytes(3, "big", signed=True),
+    placed_on=19_000,
+    changed_at="2024-02-29T23:59:59.1234567+02:00",
+    rank=-3,
+    photo=b"\x00\xff",
+    tags=["a", None],
+)
+"""Something in every column."""
+
+
 def raw_schema(schema: Any) -> Any:
     """Without logical types, so that fastavro writes plain ints and bytes."""
     if isinstance(schema, list):

@@ -13,12 +13,8 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 from avro_columns import columns_read, strictly_sound  # type: ignore[import-not-found]
-from avro_typed_shapes import (  # type: ignore[import-not-found]
-    Expected,
-    cases,
-    read_by_fastavro,
-    versions,
-)
+from avro_typed_expected import Expected, read_by_fastavro  # type: ignore[import-not-found]
+from avro_typed_shapes import cases, versions  # type: ignore[import-not-found]
 from debezium_records import payload  # type: ignore[import-not-found]
 from hypothesis import given, settings
 from hypothesis import strategies as st

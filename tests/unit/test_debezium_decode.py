@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from debezium_records import (  # type: ignore[import-not-found]
+    FULL,
     KEY_ID,
     columns,
     decimal,
@@ -34,15 +35,6 @@ from cdc_lakehouse.debezium.bronze import bronze_schema
 from cdc_lakehouse.debezium.columns import evolve, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
 
-FULL = row(
-    note="hällo",
-    total=(-12345).to_bytes(3, "big", signed=True),
-    placed_on=19_000,
-    changed_at="2024-02-29T23:59:59.1234567+02:00",
-    rank=-3,
-    photo=b"\x00\xff",
-    tags=["a", None],
-)
 FULL_FINAL = {
     "id": 1,
     "note": "hällo",
