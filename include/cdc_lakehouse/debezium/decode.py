@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from cdc_lakehouse.avro.decode import SMALL_GROUP
 from cdc_lakehouse.avro.frames import id_headers
 from cdc_lakehouse.avro.typed.columns import sizes_of
 from cdc_lakehouse.avro.unknown import UnknownSchemaIdsError
@@ -18,9 +19,6 @@ from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.debezium.row_wise import events_of
 from cdc_lakehouse.debezium.side import Group, Programs, Side
-
-SMALL_GROUP = 96
-"""Fewer rows than this cost more as columns than one by one."""
 
 
 def decode(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:

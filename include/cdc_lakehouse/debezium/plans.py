@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cdc_lakehouse.avro.decode import MAX_RECORD_BYTES
 from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.unavailable import PLACEHOLDER
-
-MAX_RECORD_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
