@@ -43,7 +43,10 @@ def wire_plan(types: SchemaTypes) -> Wire:
 
 
 def without_text(wire: Wire) -> Wire:
-    """The same bytes with texts read as bytes: what nobody wants to see need not be UTF-8."""
+    """The same bytes with texts read as bytes: what nobody wants to see need not be UTF-8.
+
+    Keys of maps, which must differ, and recursive types are left as they are.
+    """
     if wire.kind == "recursive":
         return wire
     kind = "bytes" if wire.kind == "string" else wire.kind
