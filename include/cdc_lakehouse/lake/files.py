@@ -6,9 +6,10 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyarrow.fs import FileSelector, FileSystem, FileType
+from pyarrow.fs import FileSelector, FileType
 
 from cdc_lakehouse.errors import StorageUnavailableError
+from cdc_lakehouse.lake.filesystem import filesystem_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Folder:
 
 def write_text(uri: str, text: str) -> None:
     """Replace the file as a whole, so that no reader sees half of it and no other writer's half."""
-    filesystem, path = _open(uri)
+    filesystem, path = filesystem_of(uri)
     folder = path.rpartition("/")[0]
     scratch = f"{folder}/.{secrets.token_hex(8)}.part"
     try:
@@ -33,7 +34,7 @@ def write_text(uri: str, text: str) -> None:
 
 
 def read_text(uri: str) -> str:
-    filesystem, path = _open(uri)
+    filesystem, path = filesystem_of(uri)
     try:
         with filesystem.open_input_stream(path) as stream:
             return bytes(stream.read()).decode()
@@ -43,7 +44,7 @@ def read_text(uri: str) -> str:
 
 def read_text_if_there(uri: str) -> str | None:
     """None when there is no such file (yet)."""
-    filesystem, path = _open(uri)
+    filesystem, path = filesystem_of(uri)
     try:
         found = filesystem.get_file_info(path)
     except OSError as exc:
@@ -53,7 +54,7 @@ def read_text_if_there(uri: str) -> str | None:
 
 def folders(uri: str) -> list[Folder]:
     """Direct children that are folders, by name; none when `uri` does not exist."""
-    filesystem, path = _open(uri)
+    filesystem, path = filesystem_of(uri)
     try:
         found = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
     except OSError as exc:
@@ -69,13 +70,8 @@ def delete_child(parent: str, name: str) -> None:
     """Delete one folder directly below `parent`; refuses anything that is not its strict child."""
     if not name or "/" in name or name in (".", ".."):
         raise ValueError(f"{name!r} is not a child of {parent}")
-    filesystem, path = _open(f"{parent}/{name}")
+    filesystem, path = filesystem_of(f"{parent}/{name}")
     try:
         filesystem.delete_dir(path)
     except OSError as exc:
         raise StorageUnavailableError(root=f"{parent}/{name}", reason=str(exc)) from exc
-
-
-def _open(uri: str) -> tuple[FileSystem, str]:
-    filesystem, path = FileSystem.from_uri(uri)
-    return filesystem, path
