@@ -26,7 +26,9 @@ def descendants(cls: type[LakehouseError]) -> list[type[LakehouseError]]:
 
 
 LEAVES = [
-    cls for cls in descendants(LakehouseError) if cls not in BRANCHES and cls.__module__ == errors.__name__
+    cls
+    for cls in descendants(LakehouseError)
+    if cls not in BRANCHES and cls.__module__.startswith(errors.__name__)
 ]
 DRAWN_LEAF = re.compile(r"[├└]── (\w+Error) +([A-Z_]+)$")
 DRAWN_BRANCH = re.compile(r"[├└]── (\w+Error) +(\d+)  ")

@@ -1,0 +1,98 @@
+"""The errors of this package, chosen by what the caller should do.
+
+    LakehouseError                    code            exit
+    ├── RetryableError                                75  another attempt may succeed
+    │   ├── BrokerUnavailableError    BROKER_UNAVAILABLE
+    │   ├── RegistryUnavailableError  REGISTRY_UNAVAILABLE
+    │   ├── UnknownSchemaError        UNKNOWN_SCHEMA
+    │   ├── StorageUnavailableError   STORAGE_UNAVAILABLE
+    │   └── SupersededError           SUPERSEDED
+    ├── ConfigError                                   78  a person must change something first
+    │   ├── InvalidPipelineError      INVALID_PIPELINE
+    │   ├── MissingConnectionError    MISSING_CONNECTION
+    │   ├── UnsupportedTypeError      UNSUPPORTED_TYPE
+    │   ├── NotSupportedYetError      NOT_SUPPORTED_YET
+    │   ├── LedgerVersionError        LEDGER_VERSION
+    │   └── VersionMismatchError      VERSION_MISMATCH
+    └── DataError                                     65  the data needs a decision
+        ├── OffsetsLostError          OFFSETS_LOST
+        ├── TopicMissingError         TOPIC_MISSING
+        ├── TopicRecreatedError       TOPIC_RECREATED
+        ├── IncompatibleSchemaError   INCOMPATIBLE_SCHEMA
+        ├── SchemaMisfitError         SCHEMA_MISFIT
+        ├── KeySchemaDriftError       KEY_SCHEMA_DRIFT
+        ├── SchemaConflictError       SCHEMA_CONFLICT
+        ├── UnsupportedEventError     UNSUPPORTED_EVENT
+        ├── ForeignCommitError        FOREIGN_COMMIT
+        ├── BronzeBehindError         BRONZE_BEHIND
+        └── LedgerLostError           LEDGER_LOST
+
+Each class has a constant `sentence` whose blanks are its own fields, and an `advice`.
+Everything else that is raised is a bug (exit 70).
+"""
+
+from __future__ import annotations
+
+from cdc_lakehouse.errors.configuration import (
+    ConfigError,
+    InvalidPipelineError,
+    LedgerVersionError,
+    MissingConnectionError,
+    NotSupportedYetError,
+    UnsupportedTypeError,
+    VersionMismatchError,
+)
+from cdc_lakehouse.errors.data import (
+    BronzeBehindError,
+    DataError,
+    ForeignCommitError,
+    IncompatibleSchemaError,
+    KeySchemaDriftError,
+    LedgerLostError,
+    OffsetsLostError,
+    SchemaConflictError,
+    SchemaMisfitError,
+    TopicMissingError,
+    TopicRecreatedError,
+    UnsupportedEventError,
+)
+from cdc_lakehouse.errors.retryable import (
+    BrokerUnavailableError,
+    RegistryUnavailableError,
+    RetryableError,
+    StorageUnavailableError,
+    SupersededError,
+    UnknownSchemaError,
+)
+from cdc_lakehouse.errors.tree import (
+    LakehouseError,
+)
+
+__all__ = [
+    "BrokerUnavailableError",
+    "BronzeBehindError",
+    "ConfigError",
+    "DataError",
+    "ForeignCommitError",
+    "IncompatibleSchemaError",
+    "InvalidPipelineError",
+    "KeySchemaDriftError",
+    "LakehouseError",
+    "LedgerLostError",
+    "LedgerVersionError",
+    "MissingConnectionError",
+    "NotSupportedYetError",
+    "OffsetsLostError",
+    "RegistryUnavailableError",
+    "RetryableError",
+    "SchemaConflictError",
+    "SchemaMisfitError",
+    "StorageUnavailableError",
+    "SupersededError",
+    "TopicMissingError",
+    "TopicRecreatedError",
+    "UnknownSchemaError",
+    "UnsupportedEventError",
+    "UnsupportedTypeError",
+    "VersionMismatchError",
+]

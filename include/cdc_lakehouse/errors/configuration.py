@@ -1,0 +1,65 @@
+"""Exit 78: a person must change something first."""
+
+from __future__ import annotations
+
+from cdc_lakehouse.contract import ExitCode
+from cdc_lakehouse.errors.tree import LakehouseError
+
+
+class ConfigError(LakehouseError):
+    exit_code = ExitCode.CONFIG
+
+
+class InvalidPipelineError(ConfigError):
+    code = "INVALID_PIPELINE"
+    sentence = "{file}{where}: {problem}"
+    advice = "Correct the pipeline file; `make check PIPELINE=<name>` tries it without running anything."
+    file: str
+    where: str
+    """`:<line>` where it is known, and the table and key concerned; may be empty."""
+    problem: str
+
+
+class MissingConnectionError(ConfigError):
+    code = "MISSING_CONNECTION"
+    sentence = "the connection {connection} is not usable: {problem}"
+    advice = "In Airflow: Admin > Connections. From a shell: the environment variable of that name."
+    connection: str
+    problem: str
+
+
+class UnsupportedTypeError(ConfigError):
+    code = "UNSUPPORTED_TYPE"
+    sentence = "column {column} of {table} has the type {type}, which is not supported yet"
+    advice = (
+        "Leave the column out until a release knows the type: drop_columns of the table, or "
+        "column.exclude.list at the connector."
+    )
+    table: str
+    column: str
+    type: str
+
+
+class NotSupportedYetError(ConfigError):
+    code = "NOT_SUPPORTED_YET"
+    sentence = "{feature} is not supported yet"
+    advice = "Take it out of the pipeline or of the run's parameters."
+    feature: str
+
+
+class LedgerVersionError(ConfigError):
+    code = "LEDGER_VERSION"
+    sentence = "the ledger of {table} has version {found}, this release reads {known}"
+    advice = "A newer release wrote this table: run that release or a newer one."
+    table: str
+    found: str
+    known: int
+
+
+class VersionMismatchError(ConfigError):
+    code = "VERSION_MISMATCH"
+    sentence = "the workers run {package} {worker}, the driver runs {driver}"
+    advice = "Install the same requirements.lock where the executors run."
+    package: str
+    worker: str
+    driver: str

@@ -1,0 +1,60 @@
+"""Exit 75: another attempt may succeed."""
+
+from __future__ import annotations
+
+from cdc_lakehouse.contract import ExitCode
+from cdc_lakehouse.errors.tree import LakehouseError
+
+
+class RetryableError(LakehouseError):
+    exit_code = ExitCode.RETRY
+
+
+class BrokerUnavailableError(RetryableError):
+    code = "BROKER_UNAVAILABLE"
+    sentence = "Kafka at {bootstrap} did not answer: {reason}"
+    advice = (
+        "Nothing was lost. The next try continues where the table stands; look at the broker if it persists."
+    )
+    bootstrap: str
+    reason: str
+
+
+class RegistryUnavailableError(RetryableError):
+    code = "REGISTRY_UNAVAILABLE"
+    sentence = "the schema registry at {url} did not answer: {reason}"
+    advice = (
+        "Nothing was written or quarantined. Start the registry again; the next try reads the same records."
+    )
+    url: str
+    reason: str
+
+
+class UnknownSchemaError(RetryableError):
+    code = "UNKNOWN_SCHEMA"
+    sentence = "the registry does not know {schemas}, needed by records of {table} in {records}"
+    advice = (
+        "Nothing was written or quarantined. If it stays: check that the registry connection names the "
+        "registry the connector writes to, and bring the schema back there."
+    )
+    table: str
+    schemas: str
+    records: str
+    """Where they are, as closely as it is known."""
+
+
+class StorageUnavailableError(RetryableError):
+    code = "STORAGE_UNAVAILABLE"
+    sentence = "the lake at {root} could not be read or written: {reason}"
+    advice = "Check that the storage is mounted, has room and lets this user write; then clear the task."
+    root: str
+    reason: str
+
+
+class SupersededError(RetryableError):
+    code = "SUPERSEDED"
+    sentence = "another attempt advanced {table} from step {seq} while this one ({attempt}) was working"
+    advice = "Nothing is doubled: this attempt wrote nothing. The next try continues from the new state."
+    table: str
+    seq: int
+    attempt: str
