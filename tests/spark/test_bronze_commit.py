@@ -29,7 +29,8 @@ from cdc_lakehouse.errors import (
     SupersededError,
     UnknownSchemaError,
 )
-from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger, Progress
+from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
+from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.transaction import commit, writer_options
 

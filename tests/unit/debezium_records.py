@@ -192,7 +192,8 @@ def columns(schema: Any = VALUE_SCHEMA, key: Any = None) -> TableColumns:
 
 def plans(**changes: Any) -> DecodePlans:
     schemas = {KEY_ID: json.dumps(key_schema()), VALUE_ID: json.dumps(VALUE_SCHEMA)}
-    return DecodePlans(**{"table": "orders", "columns": columns(), "schemas": schemas, **changes})
+    known = {"table": "orders", "columns": columns(), "schemas": schemas, "topic_ids": {TOPIC: "id1"}}
+    return DecodePlans(**{**known, **changes})
 
 
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())]))

@@ -7,7 +7,8 @@ import pytest
 from cdc_lakehouse.bronze.plan import never_read, plan_drain, refuse_unless_next
 from cdc_lakehouse.errors import OffsetsLostError, SupersededError, TopicMissingError, TopicRecreatedError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
-from cdc_lakehouse.lake.ledger import Kind, Ledger, Progress
+from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.progress import Progress
 
 TOPIC = "shop.public.orders"
 SOURCE = f"{TOPIC}@id1"

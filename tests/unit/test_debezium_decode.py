@@ -60,6 +60,7 @@ def test_an_update_becomes_one_whole_bronze_row():
         "topic": "shop.public.orders",
         "partition": 0,
         "offset": 100,
+        "topic_id": "id1",
         "kafka_timestamp": datetime(2023, 11, 14, 22, 13, 21, tzinfo=UTC),
         "key_schema_id": 7,
         "value_schema_id": 9,

@@ -7,7 +7,17 @@ import json
 import pytest
 
 from cdc_lakehouse.errors import LedgerVersionError
-from cdc_lakehouse.lake.ledger import Kind, Ledger, Progress, by_topic, present, topic_of
+from cdc_lakehouse.lake.ledger import (
+    Kind,
+    Ledger,
+    by_topic,
+    first_incarnations,
+    incarnation_of,
+    incarnations,
+    present,
+    topic_of,
+)
+from cdc_lakehouse.lake.progress import Progress
 
 SOURCE = "shop.public.orders@id1"
 
@@ -57,7 +67,7 @@ def test_a_step_moves_the_end_and_counts_one_up():
     assert (after.seq, after.attempt) == (5, "b")
     assert after.added == {SOURCE: {0: (10, 15), 1: (3, 7)}}
     assert after.sources[SOURCE][0] == Progress(floor=2, end=15, gaps=((4, 6),), epochs=((2, 0), (7, 1)))
-    assert after.sources[SOURCE][1] == Progress(floor=3, end=7)
+    assert after.sources[SOURCE][1] == Progress(floor=3, end=7, epochs=((3, 1),))
 
 
 @pytest.mark.parametrize(
@@ -84,6 +94,35 @@ def test_present_is_from_floor_to_end_without_the_gaps():
 
 def test_a_table_that_read_nothing_has_nothing_present():
     assert list(present(ledger(sources={SOURCE: {0: Progress(floor=5, end=5)}}))) == []
+
+
+def test_partitions_without_a_record_begin_with_the_first_commit():
+    planned = {SOURCE: {0: (10, 20), 1: (3, 3)}, "other@id2": {0: (7, 9)}}
+    after = ledger().advanced({SOURCE: {0: (10, 15)}}, attempt="b", seen_through=None, planned=planned)
+
+    assert after.sources[SOURCE][0].unread == (15, 20)
+    assert after.sources[SOURCE][1] == Progress(floor=3, end=3, epochs=((3, 1),))
+    assert after.sources["other@id2"][0] == Progress(floor=7, end=7, epochs=((7, 1),), seen=9)
+
+
+def test_a_decision_takes_a_step_and_adds_no_rows():
+    sources = {SOURCE: {0: Progress(floor=2, end=12, gaps=((4, 6), (10, 12)))}}
+    after = ledger().amended(sources, attempt="b", decisions={"accept_gap": {"p": 1}})
+
+    assert (after.seq, after.added, after.sources) == (5, {}, sources)
+    assert Ledger.from_json(after.to_json(), table="orders") == after
+    assert after.gaps() == {SOURCE: {0: ((4, 6), (10, 12))}}
+    assert after.advanced({}, attempt="c", seen_through=None).decisions == {}
+
+
+def test_incarnations_of_a_topic_stand_in_the_order_of_their_epochs():
+    old, new = Progress(floor=0, end=9), Progress(floor=0, end=2, epochs=((0, 1),))
+    both = ledger(sources={"t@zzz": {0: old}, "t@aaa": {0: new}, "u@bbb": {0: old}})
+
+    assert incarnations(both, "t") == ["t@zzz", "t@aaa"]
+    assert first_incarnations(both) == {"t@zzz", "u@bbb"}
+    assert incarnation_of("a@b@id1") == "id1"
+    assert by_topic({"t@zzz": {0: 1}, "t@aaa": {0: 2}}) == {"t@zzz": {"0": 1}, "t@aaa": {"0": 2}}
 
 
 def test_a_topic_keeps_its_name_whatever_it_holds():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, NotSupportedYetError
-from cdc_lakehouse.lake.ledger import Kind, Ledger, Progress
+from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.silver.plan import (
     NewColumn,
     first_ledger,
     is_small,
+    next_ledger,
     plan_columns,
     plan_work,
     refuse_system_names,
@@ -40,6 +44,27 @@ def test_a_partition_that_silver_never_saw_is_applied_from_its_floor():
 
 def test_a_level_silver_has_no_work():
     assert work({"p0": 9}, {"p0": 9}) == {}
+
+
+def test_the_work_goes_across_gaps_and_silver_remembers_them():
+    bronze = ledger(Kind.BRONZE, p0=5)
+    holed = replace(
+        bronze, sources={SOURCE: {0: Progress(floor=2, end=9, gaps=((6, 8),), epochs=((2, 1), (7, 2)))}}
+    )
+    silver = ledger(Kind.SILVER, p0=5)
+
+    found = plan_work(holed, silver)
+    after = next_ledger(silver, holed, found, attempt="a", seen_through=None)
+
+    assert found == {SOURCE: {0: (5, 9)}}
+    assert after.sources == holed.sources
+    assert (after.seq, after.added) == (4, found)
+
+
+def test_a_gap_alone_is_no_work_yet():
+    holed = replace(ledger(Kind.BRONZE), sources={SOURCE: {0: Progress(floor=2, end=9, gaps=((5, 9),))}})
+
+    assert plan_work(holed, ledger(Kind.SILVER, p0=5)) == {}
 
 
 def test_bronze_that_went_back_stops_the_table():

@@ -83,7 +83,9 @@ class TableIngest:
         if not added:
             return
         refuse_unless_next(self._ledger, added, attempt=self._application.attempt)
-        ledger = self._ledger.advanced(added, attempt=self._application.attempt, seen_through=None)
+        ledger = self._ledger.advanced(
+            added, attempt=self._application.attempt, seen_through=None, planned=self._plan.planned
+        )
         while True:
             rows = decoded(
                 batch,
@@ -126,6 +128,7 @@ class TableIngest:
             table=self._table.name,
             columns=schemas.columns,
             schemas=schemas.texts,
+            topic_ids=self._plan.topic_ids,
             keep_raw=self._table.raw is Raw.ALWAYS,
             dropped=schemas.dropped,
             null_if_out_of_range=self._table.out_of_range is OutOfRange.AS_NULL,

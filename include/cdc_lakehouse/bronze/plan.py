@@ -12,7 +12,7 @@ from cdc_lakehouse.errors import (
     TopicRecreatedError,
 )
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, topic_of
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, incarnation_of, topic_of
 
 Starts = Mapping[str, Mapping[int, int]]
 """Topic -> partition -> first offset, for partitions that the table never read."""
@@ -41,6 +41,22 @@ class DrainPlan:
             for topic, partitions in self.start.items()
             for partition, offset in partitions.items()
         )
+
+    @property
+    def topic_ids(self) -> dict[str, str]:
+        """Topic -> what the rows of this drain have as `topic_id`."""
+        return {topic.name: incarnation_of(topic.source) for topic in self.topics}
+
+    @property
+    def planned(self) -> Ranges:
+        """All that is to be read, of every partition, under the names that a ledger uses."""
+        return {
+            topic.source: {
+                partition: (start, self.until[topic.name][partition])
+                for partition, start in self.start[topic.name].items()
+            }
+            for topic in self.topics
+        }
 
     def added(self, start: Mapping[str, Mapping[int, int]], end: Mapping[str, Mapping[int, int]]) -> Ranges:
         """The ranges between two positions of this drain, under the names that a ledger uses."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from cdc_lakehouse.avro.typed.columns import present
 from cdc_lakehouse.debezium.change_columns import Decoded
 from cdc_lakehouse.debezium.columns import Column, TableColumns
+from cdc_lakehouse.debezium.conversions import same_text
 from cdc_lakehouse.debezium.events import Event, Values
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.debezium.position import Position, position_of
@@ -39,6 +40,7 @@ def bronze_schema(columns: TableColumns) -> pa.Schema:
             ("topic", pa.string()),
             ("partition", pa.int32()),
             ("offset", pa.int64()),
+            ("topic_id", pa.string()),
             ("kafka_timestamp", pa.timestamp("us", tz="UTC")),
             ("key_schema_id", pa.int32()),
             ("value_schema_id", pa.int32()),
@@ -115,6 +117,7 @@ def _bronze(batch: pa.RecordBatch, parts: Mapping[str, pa.Array], plans: DecodeP
     columns = {
         **parts,
         **{name: batch.column(name) for name in ("topic", "partition", "offset")},
+        "topic_id": _topic_ids(batch.column("topic"), plans.topic_ids),
         "headers": _null_if_empty(batch.column("headers")),
         "kafka_timestamp": batch.column("timestamp"),
         "after": after,
@@ -124,6 +127,15 @@ def _bronze(batch: pa.RecordBatch, parts: Mapping[str, pa.Array], plans: DecodeP
     schema = bronze_schema(plans.columns)
     arrays = [_as(columns[field.name], field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _topic_ids(topics: pa.Array, known: Mapping[str, str]) -> pa.Array:
+    """Null for a topic that nobody named, like every row of release 0.1.0."""
+    text = same_text(topics)
+    if text is not None:
+        return pa.repeat(pa.scalar(known.get(text), pa.string()), len(topics))
+    places = pc.index_in(topics, pa.array(list(known), pa.string()))
+    return pa.array(list(known.values()), pa.string()).take(places)
 
 
 def _null_if_empty(headers: pa.Array) -> pa.Array:

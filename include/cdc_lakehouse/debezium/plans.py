@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cdc_lakehouse.avro.decode import MAX_RECORD_BYTES
 from cdc_lakehouse.avro.schema_refs import SchemaRef
@@ -19,6 +19,8 @@ class DecodePlans:
     columns: TableColumns
     schemas: Mapping[SchemaRef, str]
     """Writer schema by id or GUID, those of keys and of values alike."""
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """Topic -> the incarnation that is being read: offsets mean something within one only."""
     keep_raw: bool = False
     """Bytes of every record go to bronze (`raw: always`), not only those of undecodable ones."""
     max_record_bytes: int = MAX_RECORD_BYTES

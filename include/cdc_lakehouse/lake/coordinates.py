@@ -1,15 +1,22 @@
-"""Rows of a bronze table by their coordinates."""
+"""Rows of a bronze table by their coordinates, and what the ledger knows about a coordinate."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column
+from collections.abc import Collection
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_lakehouse.lake.ledger import Ranges, topic_of
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, incarnation_of, topic_of
+
+TOPIC_ID = "topic_id"
 
 
-def in_ranges(ranges: Ranges) -> Column:
-    """Rows whose coordinate lies in `ranges`: literals, so that Delta skips the other files."""
+def in_ranges(ranges: Ranges, *, unnamed: Collection[str] | None = None) -> Column:
+    """Rows whose coordinate lies in `ranges`: literals, so that Delta skips the other files.
+
+    Rows of release 0.1.0 have no `topic_id`: they belong to the sources in `unnamed`, by default to all.
+    """
     condition = F.lit(False)
     for source, partitions in ranges.items():
         for partition, (start, end) in partitions.items():
@@ -18,5 +25,31 @@ def in_ranges(ranges: Ranges) -> Column:
                 & (F.col("partition") == partition)
                 & (F.col("offset") >= start)
                 & (F.col("offset") < end)
+                & _of(source, unnamed=unnamed is None or source in unnamed)
             )
     return condition
+
+
+def source_epoch(ledger: Ledger, ranges: Ranges) -> Column:
+    """The source epoch of a row in `ranges` (`cdc-semantics` rule 2.5)."""
+    found, first = F.lit(0).cast("bigint"), first_incarnations(ledger)
+    for source, partitions in ranges.items():
+        for partition in partitions:
+            place = (F.col("topic") == topic_of(source)) & (F.col("partition") == partition)
+            place &= _of(source, unnamed=source in first)
+            for start, epoch in ledger.sources[source][partition].epochs:
+                later = place & (F.col("offset") >= start)
+                found = F.when(later, F.lit(epoch).cast("bigint")).otherwise(found)
+    return found
+
+
+def with_topic_id(rows: DataFrame) -> DataFrame:
+    """A table that no newer release has written yet has no such column."""
+    if TOPIC_ID in rows.columns:
+        return rows
+    return rows.withColumn(TOPIC_ID, F.lit(None).cast("string"))
+
+
+def _of(source: str, *, unnamed: bool) -> Column:
+    named = F.col(TOPIC_ID).eqNullSafe(incarnation_of(source))
+    return named | F.col(TOPIC_ID).isNull() if unnamed else named

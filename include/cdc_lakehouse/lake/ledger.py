@@ -1,19 +1,22 @@
 """What a commit says about its table's progress: the document, and the arithmetic on it.
 
-Rows present in bronze are `[floor, end)` minus `gaps` of every partition (`architecture` §5).
+Rows present in bronze are `[floor, end)` minus `gaps` of every partition (`lake.progress`).
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from cdc_lakehouse import __version__
 from cdc_lakehouse.errors import LedgerVersionError
+from cdc_lakehouse.lake.progress import Progress, Span
 
+T = TypeVar("T")
 LEDGER_VERSION = 1
 APPLICATION_ID = "cdc_lakehouse"
 """Delta transaction id whose version is `seq`: the fence of compare-and-set."""
@@ -24,19 +27,12 @@ class Kind(StrEnum):
     SILVER = "silver"
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """One partition of one topic incarnation."""
-
-    floor: int
-    end: int
-    gaps: tuple[tuple[int, int], ...] = ()
-    epochs: tuple[tuple[int, int], ...] = ()
-    """`(from offset, source epoch)`: which incarnation of the source an offset belongs to."""
-
-
-Ranges = Mapping[str, Mapping[int, tuple[int, int]]]
+Ranges = Mapping[str, Mapping[int, Span]]
 """`<topic>@<topic_id>` -> partition -> [from, until)."""
+Ends = Mapping[str, Mapping[int, int]]
+"""`<topic>@<topic_id>` -> partition -> offset."""
+Sources = Mapping[str, Mapping[int, Progress]]
+"""`<topic>@<topic_id>` -> partition -> its progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +45,60 @@ class Ledger:
     cluster_id: str
     seq: int = 0
     attempt: str = ""
-    sources: Mapping[str, Mapping[int, Progress]] = field(default_factory=dict)
+    sources: Sources = field(default_factory=dict)
     added: Ranges = field(default_factory=dict)
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    """What a person, or a recovery, decided with this one commit (`bronze.decisions`)."""
     redo: tuple[Any, ...] = ()
     seen_through: str | None = None
     valid_through: str | None = None
 
-    def advanced(self, added: Ranges, *, attempt: str, seen_through: str | None) -> Ledger:
-        """The ledger of the commit that adds `added` behind the end of each partition."""
+    def advanced(
+        self, added: Ranges, *, attempt: str, seen_through: str | None, planned: Ranges | None = None
+    ) -> Ledger:
+        """The ledger of the commit that adds `added` behind the end of each partition.
+
+        `planned` is what the whole drain is to read, of every partition: those that have no record yet
+        begin here too, so that none of their first ones can be missed later.
+        """
         sources = {source: dict(partitions) for source, partitions in self.sources.items()}
-        for source, partitions in added.items():
-            known = sources.setdefault(source, {})
-            for partition, (start, end) in partitions.items():
-                before = known.get(partition, Progress(floor=start, end=start))
-                known[partition] = replace(before, end=end)
+        for ranges in (planned or {}, added):
+            for source, partitions in ranges.items():
+                known = sources.setdefault(source, {})
+                for partition, (start, until) in partitions.items():
+                    before = known.get(partition) or Progress.begun(start, epoch=self.epoch)
+                    known[partition] = (
+                        before.drained((start, until)) if ranges is added else before.having_seen(until)
+                    )
         newest = max(filter(None, (self.seen_through, seen_through)), default=None)
         return replace(
-            self, seq=self.seq + 1, attempt=attempt, sources=sources, added=added, seen_through=newest
+            self,
+            seq=self.seq + 1,
+            attempt=attempt,
+            sources=sources,
+            added=added,
+            decisions={},
+            seen_through=newest,
         )
+
+    def amended(self, sources: Sources, *, attempt: str, decisions: Mapping[str, Any]) -> Ledger:
+        """The ledger of a commit without rows, which says what was decided about this one."""
+        return replace(
+            self, seq=self.seq + 1, attempt=attempt, sources=sources, added={}, decisions=decisions
+        )
+
+    @property
+    def epoch(self) -> int:
+        """The newest source epoch: that of every record to come."""
+        return max((p.epoch for partitions in self.sources.values() for p in partitions.values()), default=0)
+
+    def gaps(self) -> dict[str, dict[int, tuple[Span, ...]]]:
+        """Source -> partition -> what is known to be missing."""
+        found = {
+            source: {partition: p.gaps for partition, p in partitions.items() if p.gaps}
+            for source, partitions in self.sources.items()
+        }
+        return {source: partitions for source, partitions in found.items() if partitions}
 
     def end(self, source: str, partition: int) -> int | None:
         """The next offset to read; None for a partition that this table never read."""
@@ -91,6 +123,7 @@ class Ledger:
                     source: {str(p): list(pair) for p, pair in partitions.items()}
                     for source, partitions in self.added.items()
                 },
+                "decisions": self.decisions,
                 "redo": list(self.redo),
                 "seen_through": self.seen_through,
                 "valid_through": self.valid_through,
@@ -125,6 +158,7 @@ class Ledger:
                 source: {int(p): (pair[0], pair[1]) for p, pair in partitions.items()}
                 for source, partitions in document["added"].items()
             },
+            decisions=document.get("decisions", {}),
             redo=tuple(document["redo"]),
             seen_through=document["seen_through"],
             valid_through=document["valid_through"],
@@ -135,21 +169,44 @@ def present(ledger: Ledger) -> Iterator[tuple[str, int, tuple[int, int]]]:
     """Every (source, partition, [from, until)) whose rows the table holds."""
     for source, partitions in ledger.sources.items():
         for partition, progress in partitions.items():
-            start = progress.floor
-            for gap_start, gap_end in sorted(progress.gaps):
-                if start < gap_start:
-                    yield source, partition, (start, gap_start)
-                start = gap_end
-            if start < progress.end:
-                yield source, partition, (start, progress.end)
+            for span in progress.present():
+                yield source, partition, span
 
 
-def by_topic(ranges: Ranges) -> dict[str, dict[str, tuple[int, int]]]:
-    """As a result tells them: topic -> partition -> [from, until)."""
+def by_topic(ranges: Mapping[str, Mapping[int, T]]) -> dict[str, dict[str, T]]:
+    """As a result tells them: topic -> partition -> value. Incarnations of one topic by their whole names."""
+    times = Counter(topic_of(source) for source in ranges)
     return {
-        topic_of(source): {str(partition): pair for partition, pair in partitions.items()}
+        (source if times[topic_of(source)] > 1 else topic_of(source)): {
+            str(partition): value for partition, value in partitions.items()
+        }
         for source, partitions in ranges.items()
     }
+
+
+def source_of(topic: str, incarnation: str) -> str:
+    """The name under which a ledger keeps one incarnation of a topic."""
+    return f"{topic}@{incarnation}"
+
+
+def incarnation_of(source: str) -> str:
+    """`shop.public.orders@<id>` -> `<id>`: what the column `topic_id` of its rows holds."""
+    return source.rpartition("@")[2]
+
+
+def incarnations(ledger: Ledger, topic: str) -> list[str]:
+    """Every source of this topic that the table ever read, oldest first: each has a higher epoch."""
+    found = [source for source in ledger.sources if topic_of(source) == topic]
+    return sorted(found, key=lambda source: (_first_epoch(ledger.sources[source]), source))
+
+
+def first_incarnations(ledger: Ledger) -> frozenset[str]:
+    """The sources that rows without a `topic_id` belong to: release 0.1.0 knew one incarnation."""
+    return frozenset(incarnations(ledger, topic_of(source))[0] for source in ledger.sources)
+
+
+def _first_epoch(partitions: Mapping[int, Progress]) -> int:
+    return min((p.epochs[0][1] if p.epochs else 0 for p in partitions.values()), default=0)
 
 
 def topic_of(source: str) -> str:
@@ -163,6 +220,7 @@ def _progress(document: Mapping[str, Any]) -> Progress:
         end=document["end"],
         gaps=tuple((a, b) for a, b in document["gaps"]),
         epochs=tuple((start, epoch) for start, epoch in document["epochs"]),
+        seen=document.get("seen"),
     )
 
 
@@ -172,4 +230,5 @@ def _progress_document(progress: Progress) -> dict[str, Any]:
         "end": progress.end,
         "gaps": [list(gap) for gap in progress.gaps],
         "epochs": [list(epoch) for epoch in progress.epochs],
+        "seen": progress.seen,
     }

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.debezium.bronze import POSITION_FIELDS
 from cdc_lakehouse.debezium.columns import TableColumns
 
-FIRST_EPOCH = 0
-"""The one source epoch that this release knows."""
+SOURCE_EPOCH = "source_epoch"
+"""The column of work rows that the bronze ledger knows and the record does not (`cdc-semantics` rule 2.5)."""
 
 
 def folded(events: DataFrame, columns: TableColumns) -> DataFrame:
@@ -37,5 +37,5 @@ def folded(events: DataFrame, columns: TableColumns) -> DataFrame:
 
 
 def _position() -> Column:
-    epoch = F.lit(FIRST_EPOCH).cast("bigint").alias("epoch")
+    epoch = F.col(SOURCE_EPOCH).alias("epoch")
     return F.struct(epoch, *(F.col(f"position.{field}").alias(field) for field in POSITION_FIELDS))

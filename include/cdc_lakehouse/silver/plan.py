@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, NotSupportedYetError
-from cdc_lakehouse.lake.ledger import Kind, Ledger, Progress, Ranges, present
+from cdc_lakehouse.lake.ledger import Kind, Ledger, Ranges
+from cdc_lakehouse.lake.progress import Progress, Span, subtracted
 
 SYSTEM_PREFIX = "_cdc_"
 
@@ -16,17 +17,38 @@ _SMALL_BYTES = 32 * 1024 * 1024
 
 def plan_work(bronze: Ledger, silver: Ledger) -> Ranges:
     """The coordinates that bronze holds and silver has not applied; empty when silver is level."""
-    work: dict[str, dict[int, tuple[int, int]]] = {}
-    for source, partition, (floor, end) in present(bronze):
-        applied = silver.end(source, partition)
-        if applied is not None and applied > end:
-            raise BronzeBehindError(
-                table=silver.table, source=source, partition=partition, applied=applied, end=end
-            )
-        start = floor if applied is None else applied
-        if start < end:
-            work.setdefault(source, {})[partition] = (start, end)
+    work: dict[str, dict[int, Span]] = {}
+    for source, partitions in bronze.sources.items():
+        for partition, progress in partitions.items():
+            applied = silver.end(source, partition)
+            if applied is not None and applied > progress.end:
+                raise BronzeBehindError(
+                    table=silver.table,
+                    source=source,
+                    partition=partition,
+                    applied=applied,
+                    end=progress.end,
+                )
+            start = progress.floor if applied is None else applied
+            # Across gaps, which hold no rows; where nothing but a gap is new there is nothing to do yet.
+            if any(until > start for _, until in progress.present()):
+                work.setdefault(source, {})[partition] = (start, progress.end)
     return work
+
+
+def next_ledger(
+    before: Ledger, bronze: Ledger, work: Ranges, *, attempt: str, seen_through: str | None
+) -> Ledger:
+    """Silver's ledger behind `work`: what bronze misses of it, silver has not applied either."""
+    after = before.advanced(work, attempt=attempt, seen_through=seen_through)
+    sources = {source: dict(partitions) for source, partitions in after.sources.items()}
+    for source, partitions in work.items():
+        for partition, span in partitions.items():
+            held = bronze.sources[source][partition]
+            missing = subtracted([span], held.present())
+            moved = sources[source][partition].without(missing)
+            sources[source][partition] = replace(moved, epochs=held.epochs)
+    return replace(after, sources=sources)
 
 
 def is_small(work: Ranges, *, table_bytes: int) -> bool:

@@ -12,16 +12,19 @@ from cdc_lakehouse.avro.faults import ValueFault
 from cdc_lakehouse.debezium.headers import NEW_KEY, OLD_KEY
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
 from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError
-from cdc_lakehouse.lake.coordinates import in_ranges
+from cdc_lakehouse.lake.coordinates import in_ranges, source_epoch, with_topic_id
 from cdc_lakehouse.lake.instants import instant
-from cdc_lakehouse.lake.ledger import Ranges
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations
+from cdc_lakehouse.silver.fold import SOURCE_EPOCH
 
 _ROW_OPS = sorted(ROW_OPERATIONS)
 
 
-def work_rows(session: SparkSession, uri: str, *, version: int, work: Ranges) -> DataFrame:
-    """Rows of `work` as bronze held them at `version`: the version whose ledger the work came from."""
-    return session.read.format("delta").option("versionAsOf", version).load(uri).where(in_ranges(work))
+def work_rows(session: SparkSession, uri: str, *, version: int, held: Ledger, work: Ranges) -> DataFrame:
+    """Rows of `work` as bronze held them at `version`, whose ledger is `held`; with their source epoch."""
+    rows = with_topic_id(session.read.format("delta").option("versionAsOf", version).load(uri))
+    own = in_ranges(work, unnamed=first_incarnations(held))
+    return rows.where(own).withColumn(SOURCE_EPOCH, source_epoch(held, work))
 
 
 def events(rows: DataFrame) -> DataFrame:

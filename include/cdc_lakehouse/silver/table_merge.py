@@ -18,7 +18,14 @@ from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.fold import folded
 from cdc_lakehouse.silver.merge import MergeResult, merge
-from cdc_lakehouse.silver.plan import first_ledger, is_small, plan_columns, plan_work, refuse_system_names
+from cdc_lakehouse.silver.plan import (
+    first_ledger,
+    is_small,
+    next_ledger,
+    plan_columns,
+    plan_work,
+    refuse_system_names,
+)
 from cdc_lakehouse.silver.read import WorkFacts, events, examine, work_rows
 from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, apply_columns, source_types
 
@@ -41,7 +48,7 @@ def merge_table(application: Application, table: Table) -> TableResult:
         return TableResult(table=table.name, status=TableStatus.IDLE, ranges=by_topic(work))
     size = silver.size_bytes if silver is not None else 0
     session = application.spark.isolated(small=is_small(work, table_bytes=size))
-    return _merge(session, application, table, bronze=bronze, before=before, work=work)
+    return _merge(session, application, table, bronze=bronze, held=bronze.ledger, before=before, work=work)
 
 
 def _merge(
@@ -50,11 +57,13 @@ def _merge(
     table: Table,
     *,
     bronze: TableState,
+    held: Ledger,
     before: Ledger,
     work: Ranges,
 ) -> TableResult:
     started = time.monotonic()
-    rows = work_rows(session, application.lake.bronze(table.name), version=bronze.version, work=work)
+    uri = application.lake.bronze(table.name)
+    rows = work_rows(session, uri, version=bronze.version, held=held, work=work)
     columns = columns_in(rows.schema)
     facts = examine(rows, table=table.name)
     changes = folded(events(rows), columns)
@@ -68,7 +77,7 @@ def _merge(
         apply_columns(session, uri, plan_columns(source_types(existing), wanted, table=table.name))
     read = time.monotonic()
     seen = facts.seen_through.isoformat() if facts.seen_through is not None else None
-    ledger = before.advanced(work, attempt=application.attempt, seen_through=seen)
+    ledger = next_ledger(before, held, work, attempt=application.attempt, seen_through=seen)
     result = merge(session, uri, changes=changes, columns=columns, ledger=ledger)
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": facts.events})

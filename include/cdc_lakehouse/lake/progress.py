@@ -1,0 +1,126 @@
+"""Progress in one partition of one topic incarnation: which offsets a table holds, and how that may change.
+
+Rows present are `[floor, end)` minus `gaps` (`architecture` §5). Every change is a function from one
+progress to the next; what would hold an offset twice, or forget that one is missing, raises `ValueError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+Span = tuple[int, int]
+"""[from, until)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Offsets of one partition. `gaps` are in order, apart from each other and within [floor, end)."""
+
+    floor: int
+    end: int
+    gaps: tuple[Span, ...] = ()
+    epochs: tuple[tuple[int, int], ...] = ()
+    """`(from offset, source epoch)`: which incarnation of the source an offset belongs to."""
+    seen: int | None = None
+    """The end that Kafka was seen to hold, where that is above `end`: a drain that has further to go."""
+
+    @classmethod
+    def begun(cls, at: int, *, epoch: int = 0) -> Progress:
+        """Nothing read yet; the first record will be at `at` or behind."""
+        return cls(floor=at, end=at, epochs=((at, epoch),) if epoch else ())
+
+    @property
+    def unread(self) -> Span | None:
+        """What Kafka was seen to hold and the table has not read."""
+        return None if self.seen is None else (self.end, self.seen)
+
+    @property
+    def epoch(self) -> int:
+        """The source epoch of the next record."""
+        return self.epochs[-1][1] if self.epochs else 0
+
+    def epoch_at(self, offset: int) -> int:
+        return next((epoch for start, epoch in reversed(self.epochs) if start <= offset), 0)
+
+    def present(self) -> tuple[Span, ...]:
+        return subtracted([(self.floor, self.end)], self.gaps)
+
+    def drained(self, span: Span) -> Progress:
+        """A drain adds what lies directly behind the end, and nothing else."""
+        start, until = span
+        if start != self.end or until < start:
+            raise ValueError(f"a drain of {span} does not start at the end of {self}")
+        return replace(self, end=until, seen=self._seen_beyond(until))
+
+    def filled(self, span: Span) -> Progress:
+        """A fill adds a part of one gap, which is none any more."""
+        if not any(start <= span[0] < span[1] <= until for start, until in self.gaps):
+            raise ValueError(f"{span} is not part of a gap of {self}")
+        return replace(self, gaps=subtracted(self.gaps, [span]))
+
+    def skipped(self, until: int) -> Progress:
+        """A person goes on at `until`: what lies between is a gap. Below the end nothing changes."""
+        if until <= self.end:
+            return self
+        gaps = joined([*self.gaps, (self.end, until)])
+        return replace(self, end=until, gaps=gaps, seen=self._seen_beyond(until))
+
+    def without(self, spans: Iterable[Span]) -> Progress:
+        """Rows of `spans` were taken out by somebody: gaps from now on."""
+        lost = subtracted(list(spans), subtracted(list(spans), [(self.floor, self.end)]))
+        return replace(self, gaps=joined([*self.gaps, *lost]))
+
+    def raised(self, floor: int) -> Progress:
+        """Retention of the table raises the floor; nothing below it is ever ingested again."""
+        floor = max(self.floor, min(floor, self.end))
+        gaps = subtracted(self.gaps, [(self.floor, floor)])
+        older = [epoch for start, epoch in self.epochs if start <= floor]
+        epochs = (
+            *(((floor, older[-1]),) if older else ()),
+            *((start, epoch) for start, epoch in self.epochs if start > floor),
+        )
+        return replace(self, floor=floor, gaps=gaps, epochs=epochs)
+
+    def in_epoch(self, epoch: int) -> Progress:
+        """From the end on, records belong to a newer incarnation of the source."""
+        if epoch <= self.epoch:
+            raise ValueError(f"epoch {epoch} does not follow that of {self}")
+        kept = tuple(boundary for boundary in self.epochs if boundary[0] < self.end)
+        return replace(self, epochs=(*kept, (self.end, epoch)))
+
+    def having_seen(self, end: int) -> Progress:
+        return replace(self, seen=max(self.seen or end, end) if end > self.end else self.seen)
+
+    def _seen_beyond(self, end: int) -> int | None:
+        return self.seen if self.seen is not None and self.seen > end else None
+
+
+def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The same offsets as few spans, in order; empty ones vanish."""
+    found: list[Span] = []
+    for start, until in sorted(spans):
+        if start >= until:
+            continue
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], until))
+        else:
+            found.append((start, until))
+    return tuple(found)
+
+
+def subtracted(spans: Sequence[Span], others: Iterable[Span]) -> tuple[Span, ...]:
+    """Offsets of `spans` that are in none of `others`."""
+    left = list(joined(spans))
+    for cut_start, cut_until in joined(others):
+        left = [
+            part
+            for start, until in left
+            for part in ((start, min(until, cut_start)), (max(start, cut_until), until))
+            if part[0] < part[1]
+        ]
+    return tuple(left)
+
+
+def offsets_as_spans(offsets: Iterable[int]) -> tuple[Span, ...]:
+    return joined((offset, offset + 1) for offset in offsets)
