@@ -35,6 +35,9 @@ class ExitCode(IntEnum):
     CONFIG = 78
 
 
+HAS_WORK = 3
+"""What a look at all tables ends with when one is not idle, for whatever reason: the job itself must run."""
+
 _WORST_FIRST = (ExitCode.BUG, ExitCode.RETRY, ExitCode.DATA, ExitCode.CONFIG)
 
 
@@ -55,6 +58,8 @@ class Job(StrEnum):
 class TableStatus(StrEnum):
     ADVANCED = "advanced"
     IDLE = "idle"
+    PLANNED = "planned"
+    """It has work; a dry run or a look did none of it."""
     FAILED = "failed"
     SUPERSEDED = "superseded"
 

@@ -29,6 +29,7 @@ from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.registry.client import SchemaRegistry
 from cdc_lakehouse.registry.versions import Version
+from cdc_lakehouse.silver.look import MergeTask, look_at
 from cdc_lakehouse.silver.table_merge import merge_table
 
 PIPELINE = "cases"
@@ -151,7 +152,10 @@ class Chain:
             return run.run(kafka={})
 
     def merge(self, table: Table) -> TableResult:
-        return merge_table(self.application(table, job=Job.SILVER_MERGE), table)
+        """What the job does with one table; what fails is raised."""
+        application = self.application(table, job=Job.SILVER_MERGE)
+        found = look_at(application, table)
+        return merge_table(application, found) if isinstance(found, MergeTask) else found
 
     def copied_to(self, folder: Path) -> Chain:
         """The same lake in another place: Delta tables may be moved as a whole."""

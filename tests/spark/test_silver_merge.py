@@ -25,7 +25,7 @@ from cdc_lakehouse.errors import ForeignCommitError, SupersededError, Unsupporte
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.transaction import fenced_statement
-from cdc_lakehouse.silver.table_merge import merge_table
+from cdc_lakehouse.silver.job import merge_tables
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_a_zombie_merge_changes_nothing(level, monkeypatch):
     before = level.silver(ORDERS)
     bronze = level.lake.bronze("orders")
     states = {bronze: read_state(bronze, table="orders"), silver_uri(level): stale}
-    monkeypatch.setattr("cdc_lakehouse.silver.table_merge.read_state", lambda uri, *, table: states[uri])
+    monkeypatch.setattr("cdc_lakehouse.silver.look.read_state", lambda uri, *, table: states[uri])
 
     with pytest.raises(SupersededError) as caught:
         level.merge(ORDERS)
@@ -183,7 +183,7 @@ def test_the_ledger_leaves_the_session_with_its_statement(level):
 def test_a_dry_run_tells_the_work_and_does_none(level):
     level.ingest(ORDERS, [order(3, 4)])
 
-    result = merge_table(level.application(ORDERS, job=Job.SILVER_MERGE, dry_run=True), ORDERS)
+    (result,) = merge_tables(level.application(ORDERS, job=Job.SILVER_MERGE, dry_run=True))
 
-    assert (result.status, result.ranges) == (TableStatus.IDLE, {TOPIC: {"0": (3, 4)}})
+    assert (result.status, result.ranges) == (TableStatus.PLANNED, {TOPIC: {"0": (3, 4)}})
     assert silver_state(level).version == 1

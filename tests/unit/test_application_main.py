@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from cdc_lakehouse.application.main import run
+from cdc_lakehouse.application.main import run, run_look
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.contract import (
     ENV_CONNECTION_STORAGE,
     ENV_PIPELINES,
     ENV_RESULT,
+    HAS_WORK,
     ExitCode,
     Job,
     JobResult,
@@ -185,6 +186,46 @@ def test_the_line_of_a_table_tells_what_it_cost_where_that_is_known(capsys):
     run(Job.BRONZE_INGEST, work)
 
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    orders, customers = (line for line in lines if line["event"] == "table done")
+    (orders,) = (line for line in lines if line["event"] == "table done")
     assert {name: orders[name] for name in ("batches", *told)} == {"batches": 2, **told}
-    assert not {"batches", *told} & customers.keys()
+
+
+def test_tables_that_had_nothing_to_do_share_one_line(capsys):
+    run(Job.BRONZE_INGEST, all_idle)
+
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    told = [(line["count"], line["tables"]) for line in lines if line["event"] == "tables idle"]
+    assert told == [(2, ["orders", "customers"])]
+
+
+def test_a_look_at_idle_tables_hands_over_and_reports_like_the_job(tmp_path):
+    assert run_look(Job.BRONZE_INGEST, all_idle) == ExitCode.DONE
+
+    (kept,) = newest_results(Lake(root=f"file://{tmp_path}/lake", pipeline="shop"))
+    assert handed_over(tmp_path) == kept
+    assert (kept.job, len(kept.tables)) == (Job.BRONZE_INGEST, 2)
+
+
+@pytest.mark.parametrize("status", [TableStatus.PLANNED, TableStatus.FAILED, TableStatus.SUPERSEDED])
+def test_a_look_at_a_table_that_is_not_idle_says_and_leaves_nothing(tmp_path, status):
+    def one_of_two(application):
+        return [*all_idle(application)[1:], TableResult("orders", status)]
+
+    assert run_look(Job.BRONZE_INGEST, one_of_two) == HAS_WORK
+    assert not (tmp_path / "result.json").exists()
+    assert newest_results(Lake(root=f"file://{tmp_path}/lake", pipeline="shop")) == []
+
+
+def test_a_look_that_fails_leaves_the_word_to_the_job(tmp_path):
+    def failing(_application):
+        raise BrokerUnavailableError(bootstrap="b", reason="away")
+
+    assert run_look(Job.BRONZE_INGEST, failing) == HAS_WORK
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_a_look_whose_report_could_not_be_kept_is_not_green(tmp_path):
+    (tmp_path / "lake").write_text("a file where the lake should be")
+
+    assert run_look(Job.BRONZE_INGEST, all_idle) == HAS_WORK
+    assert not (tmp_path / "result.json").exists()

@@ -46,7 +46,7 @@ class FakeCluster:
 def application(tmp_path, monkeypatch):
     monkeypatch.setenv(ENV_CONNECTION_KAFKA, json.dumps({"host": "kafka:9092"}))
     monkeypatch.setenv(ENV_CONNECTION_REGISTRY, json.dumps({"host": "http://127.0.0.1:1"}))
-    monkeypatch.setattr("cdc_lakehouse.bronze.job.Cluster", FakeCluster)
+    monkeypatch.setattr("cdc_lakehouse.bronze.look.Cluster", FakeCluster)
 
     def made(*topics: str, start: str = "earliest") -> Application:
         document = {
@@ -74,7 +74,7 @@ def application(tmp_path, monkeypatch):
 def test_a_dry_run_tells_the_ranges_and_starts_no_spark(application):
     (result,) = ingest(application("shop.orders"))
 
-    assert (result.status, result.error) == (TableStatus.IDLE, None)
+    assert (result.status, result.error) == (TableStatus.PLANNED, None)
     assert result.ranges == {"shop.orders": {"0": (3, 9)}}
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from cdc_lakehouse.application.command import refuse_later_options
 from cdc_lakehouse.application.session import LazySession
@@ -15,6 +14,9 @@ from cdc_lakehouse.config.settings import Connection, Role, connection_from_envi
 from cdc_lakehouse.contract import JobRequest
 from cdc_lakehouse.errors import InvalidPipelineError
 from cdc_lakehouse.lake.names import Lake, new_attempt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)

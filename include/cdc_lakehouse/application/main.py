@@ -7,17 +7,29 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from cdc_lakehouse import log
 from cdc_lakehouse.application.application import Application, attempt_now
 from cdc_lakehouse.application.command import parse
 from cdc_lakehouse.application.failures import as_table_error
-from cdc_lakehouse.contract import ENV_RESULT, Job, JobRequest, JobResult, TableResult
+from cdc_lakehouse.contract import (
+    ENV_RESULT,
+    HAS_WORK,
+    ExitCode,
+    Job,
+    JobRequest,
+    JobResult,
+    TableResult,
+    TableStatus,
+)
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.lake.reports import write_reports
 
 logger = logging.getLogger(__name__)
+
+_FEW = 5
 
 Work = Callable[[Application], list[TableResult]]
 
@@ -28,13 +40,42 @@ def run(job: Job, work: Work) -> int:
     request = parse(sys.argv[1:], job=job)
     attempt = attempt_now()
     with log.bound(pipeline=request.pipeline, attempt=attempt):
-        result = _result(request, work, attempt=attempt)
+        application, result = _worked(request, work, attempt=attempt)
+        if application is not None:
+            result = _reported(application, result)
         _hand_over(result)
         logger.info("job finished", extra={"exit_code": int(result.exit_code), "headline": result.headline()})
     return int(result.exit_code)
 
 
-def _result(request: JobRequest, work: Work, *, attempt: str) -> JobResult:
+def run_look(job: Job, looked: Work) -> int:
+    """Exit code for `sys.exit`: 0 when every table is idle, and then result and reports are the job's own.
+
+    In all other cases, failures included, nothing is handed over or reported: the job itself must run.
+    """
+    log.configure()
+    request = parse(sys.argv[1:], job=job)
+    attempt = attempt_now()
+    with log.bound(pipeline=request.pipeline, attempt=attempt):
+        application, result = _worked(request, looked, attempt=attempt)
+        if application is not None and is_idle(result):
+            result = _reported(application, result)
+        if not is_idle(result):
+            busy = [table.table for table in result.tables if table.status is not TableStatus.IDLE]
+            logger.info("not idle: the job starts", extra={"tables": len(busy), "first": busy[:_FEW]})
+            return HAS_WORK
+        _hand_over(result)
+        logger.info("nothing to do", extra={"tables": len(result.tables), "seconds": result.seconds["all"]})
+    return int(ExitCode.DONE)
+
+
+def is_idle(result: JobResult) -> bool:
+    """Whether each table was looked at and none has anything to do."""
+    return result.error is None and all(table.status is TableStatus.IDLE for table in result.tables)
+
+
+def _worked(request: JobRequest, work: Work, *, attempt: str) -> tuple[Application | None, JobResult]:
+    """The application is None when the request or its surroundings did not allow one."""
     started = time.monotonic()
     application: Application | None = None
     tables: list[TableResult] = []
@@ -60,7 +101,7 @@ def _result(request: JobRequest, work: Work, *, attempt: str) -> JobResult:
         error=error,
         seconds={**seconds, "all": round(time.monotonic() - started, 3)},
     )
-    return result if application is None else _reported(application, result)
+    return application, result
 
 
 def _reported(application: Application, result: JobResult) -> JobResult:
@@ -70,14 +111,7 @@ def _reported(application: Application, result: JobResult) -> JobResult:
     except LakehouseError as exc:
         error = as_table_error(exc)
         logger.error("report not written", extra={"sentence": error.sentence})  # noqa: TRY400
-        return JobResult(
-            job=result.job,
-            pipeline=result.pipeline,
-            attempt=result.attempt,
-            tables=result.tables,
-            error=result.error or error,
-            seconds=result.seconds,
-        )
+        return replace(result, error=result.error or error)
     return result
 
 
@@ -85,7 +119,12 @@ def _hand_over(result: JobResult) -> None:
     target = os.environ.get(ENV_RESULT)
     if target:
         Path(target).write_text(result.to_json(), encoding="utf-8")
+    idle = [table.table for table in result.tables if table.status is TableStatus.IDLE and not table.counts]
+    if idle:
+        logger.info("tables idle", extra={"count": len(idle), "tables": idle})
     for table in result.tables:
+        if table.table in idle:
+            continue
         facts = {"table": table.table, "status": table.status, "counts": table.counts, **_effort(table)}
         if table.error is None:
             logger.info("table done", extra=facts)

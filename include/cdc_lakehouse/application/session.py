@@ -6,8 +6,10 @@ import logging
 import time
 from collections.abc import Mapping
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,8 @@ class LazySession:
         self.seconds = 0.0
 
     def session(self) -> SparkSession:
+        from pyspark.sql import SparkSession  # a run that finds nothing to do does not pay for it
+
         with self._lock:
             if self._session is None:
                 started = time.monotonic()

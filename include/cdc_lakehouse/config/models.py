@@ -89,6 +89,7 @@ TableName = Annotated[Name, AfterValidator(_table_name)]
 PipelineName = Annotated[Name, AfterValidator(_pipeline_name)]
 GroupName = Annotated[Name, AfterValidator(_group_name)]
 TopicName = Annotated[str, StringConstraints(pattern=TOPIC_PATTERN), AfterValidator(_known_topic)]
+TablesAtOnce = Annotated[int, Field(ge=1, le=64)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Cron = Annotated[str, AfterValidator(_known_cron), Field(json_schema_extra={"examples": ["*/15 * * * *"]})]
 TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(json_schema_extra={"examples": ["UTC"]})]
@@ -199,6 +200,11 @@ class Pipeline(_Section):
     retry: Retry = Retry()
     execution_timeout: Duration = "2h"
     """A task that runs longer is ended and tried again."""
+    tables_at_once: TablesAtOnce | None = None
+    """How many tables of a Spark application are worked on side by side; by default two per core of the
+    machine that the application is started on, 16 at most."""
+    tables_at_once_by_group: dict[GroupName, TablesAtOnce] = {}
+    """The same for single groups."""
     maintenance: Maintenance = Maintenance()
     defaults: TableOptions = TableOptions()
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
@@ -224,6 +230,13 @@ class Pipeline(_Section):
             twice = [value for value, times in counted.items() if times > 1]
             if twice:
                 raise ValueError(f"the {what} {twice[0]!r} is listed twice")
+        return self
+
+    @model_validator(mode="after")
+    def _groups_are_known(self) -> Pipeline:
+        for group in self.tables_at_once_by_group:
+            if group not in self.groups:
+                raise ValueError(f"`tables_at_once_by_group` names the group {group!r}, which no table is in")
         return self
 
     @property

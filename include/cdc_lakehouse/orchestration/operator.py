@@ -21,7 +21,7 @@ from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import CommsDecoder
 
 from cdc_lakehouse.config.models import Connections
-from cdc_lakehouse.contract import AirflowContext, Job, JobRequest
+from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest
 from cdc_lakehouse.errors import LakehouseError, MissingConnectionError, NotSupportedYetError
 from cdc_lakehouse.orchestration.advances import as_json, joined
 from cdc_lakehouse.orchestration.connections import (
@@ -29,6 +29,7 @@ from cdc_lakehouse.orchestration.connections import (
     child_environment,
     connection_ids,
 )
+from cdc_lakehouse.orchestration.idle_check import found_idle, look_command
 from cdc_lakehouse.orchestration.log_relay import LogRelay
 from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
 from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, refused
@@ -59,6 +60,7 @@ class SparkJobOperator(SparkSubmitOperator):
         self.tables = list(tables)
         self.connection_ids = connection_ids(job, connections)
         self._child: ChildProcess | None = None
+        self._killed = False
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """The summary. Raises `AirflowFailException` where a retry cannot help, else `AirflowException`."""
@@ -73,18 +75,40 @@ class SparkJobOperator(SparkSubmitOperator):
 
     def on_kill(self) -> None:
         """Also called by the signal handler while `execute` waits, which then ends by itself."""
+        self._killed = True
         if self._child is not None:
             self._child.kill()
 
     def _run(self, context: Context) -> Verdict:
-        self.application_args = self._request(context).to_arguments()
+        request = self._request(context)
+        self.application_args = request.to_arguments()
         command = self._get_hook()._build_spark_submit_command(self.application)
         with TemporaryDirectory(prefix="cdc_lakehouse_") as folder:
-            result_file = Path(folder) / "result.json"
-            environment = child_environment(os.environ, ids=self.connection_ids, result_file=str(result_file))
-            exit_code = self._exit_code_of(command, environment)
-            text = result_file.read_text(encoding="utf-8") if result_file.exists() else None
+            exit_code, text = self._looked(request, Path(folder) / "look.json")
+            if exit_code is None:
+                exit_code, text = self._submitted(command, Path(folder) / "result.json")
         return judge(self.job, pipeline=self.pipeline, tables=self.tables, exit_code=exit_code, text=text)
+
+    def _looked(self, request: JobRequest, result_file: Path) -> tuple[int | None, str | None]:
+        """Exit code and result where no JVM is needed; no code where the job must run."""
+        command, relay = look_command(request), LogRelay()
+        if command is None:
+            return None, None
+        idle = found_idle(
+            command,
+            environment=self._environment(result_file),
+            started=self._remember,
+            log_line=lambda line: self._relay(relay, line),
+        )
+        if self._killed:
+            return -signal.SIGTERM, None
+        return (int(ExitCode.DONE), _text_of(result_file)) if idle else (None, None)
+
+    def _submitted(self, command: Sequence[str], result_file: Path) -> tuple[int, str | None]:
+        return self._exit_code_of(command, self._environment(result_file)), _text_of(result_file)
+
+    def _environment(self, result_file: Path) -> dict[str, str]:
+        return child_environment(os.environ, ids=self.connection_ids, result_file=str(result_file))
 
     def _request(self, context: Context) -> JobRequest:
         ti = context["ti"]
@@ -97,6 +121,17 @@ class SparkJobOperator(SparkSubmitOperator):
             ),
         )
 
+    def _remember(self, child: ChildProcess) -> None:
+        """So that it can be killed, also when it was started while `on_kill` ran."""
+        self._child = child
+        if self._killed:
+            child.kill()
+
+    def _relay(self, relay: LogRelay, line: str) -> None:
+        found = relay.read(line)
+        if found is not None:
+            self.log.log(found[0], "%s", found[1])
+
     def _exit_code_of(self, command: Sequence[str], environment: dict[str, str]) -> int:
         relay = LogRelay()
         try:
@@ -105,11 +140,9 @@ class SparkJobOperator(SparkSubmitOperator):
             problem = f"the worker finds no {command[0]} on its PATH"
             raise MissingConnectionError(connection=self._conn_id, problem=problem) from None
         with child:
-            self._child = child
+            self._remember(child)
             for line in child.lines():
-                found = relay.read(line)
-                if found is not None:
-                    self.log.log(found[0], "%s", found[1])
+                self._relay(relay, line)
             return child.wait()
 
     def _conclude(self, verdict: Verdict, context: Context) -> dict[str, Any]:
@@ -137,6 +170,10 @@ class SparkJobOperator(SparkSubmitOperator):
         if advanced != earlier:
             store.set(_ADVANCED_KEY, advanced)
         return advanced
+
+
+def _text_of(file: Path) -> str | None:
+    return file.read_text(encoding="utf-8") if file.exists() else None
 
 
 def _end_with_supervisor() -> None:

@@ -6,13 +6,17 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult
+from cdc_lakehouse.silver.look import MergeTask, look_at, looked
 from cdc_lakehouse.silver.table_merge import merge_table
 
 
 def merge_tables(application: Application) -> list[TableResult]:
     """Reads bronze and writes silver; Kafka and the registry may be away."""
+    if application.request.dry_run:
+        return looked(application)
 
     def work(table: Table) -> TableResult:
-        return merge_table(application, table)
+        found = look_at(application, table)
+        return merge_table(application, found) if isinstance(found, MergeTask) else found
 
     return each_table(application, work)

@@ -1,0 +1,60 @@
+"""Look at a table: what does bronze hold that silver has not applied? Two ledgers, no Spark."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.per_table import each_table
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
+from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.silver.plan import first_ledger, is_small, plan_work
+
+logger = logging.getLogger(__name__)
+
+LOOKS_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTask:
+    """A table whose silver is behind its bronze, and by what."""
+
+    table: Table
+    bronze_version: int
+    held: Ledger
+    """Bronze's."""
+    before: Ledger
+    """Silver's."""
+    work: Ranges
+    small: bool
+    """Whether it is done before code for it is compiled."""
+
+    def planned(self) -> TableResult:
+        """As a dry run tells it."""
+        return TableResult(table=self.table.name, status=TableStatus.PLANNED, ranges=by_topic(self.work))
+
+
+def look_at(application: Application, table: Table) -> MergeTask | TableResult:
+    lake = application.lake
+    bronze = read_state(lake.bronze(table.name), table=table.name)
+    if bronze is None or bronze.ledger is None:
+        return TableResult(table=table.name, status=TableStatus.IDLE)
+    silver = read_state(lake.silver(table.name), table=table.name)
+    before = first_ledger(bronze.ledger) if silver is None or silver.ledger is None else silver.ledger
+    work = plan_work(bronze.ledger, before)
+    if not work:
+        return TableResult(table=table.name, status=TableStatus.IDLE)
+    logger.info("merge planned", extra={"ranges": work})
+    small = is_small(work, table_bytes=silver.size_bytes if silver is not None else 0)
+    return MergeTask(
+        table, bronze_version=bronze.version, held=bronze.ledger, before=before, work=work, small=small
+    )
+
+
+def looked(application: Application) -> list[TableResult]:
+    """One result per table, for whoever does none of the work."""
+    found = each_table(application, lambda table: look_at(application, table), at_once=LOOKS_AT_ONCE)
+    return [each.planned() if isinstance(each, MergeTask) else each for each in found]

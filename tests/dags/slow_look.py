@@ -1,0 +1,5 @@
+"""A look that never ends by itself."""
+
+import time
+
+time.sleep(600)
