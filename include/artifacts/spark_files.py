@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from artifacts.cache import fetched_folder
+from artifacts.log_store import installed_log_store
 
 SENSITIVE = (
     "secret|passw|token|access[.]?key|credential|jaas|user[.]?info"
     "|keystore|bearer|authorization|api[._-]?key|://[^/]*@"
 )
+LOG_STORES = {
+    "spark.delta.logStore.file.impl": "cdclakehouse.ExclusiveLinkLogStore",
+    "spark.delta.logStore.s3a.impl": "cdclakehouse.ConditionalPutLogStore",
+}
+"""Where Delta's own would let two drivers win the same version (decision 0012)."""
 DEFAULTS_FILE = "spark-defaults.conf"
 LOGGING_FILE = "log4j2.properties"
 _QUICK_START = ("-XX:TieredStopAtLevel=1",)
@@ -26,8 +32,13 @@ _DIRECT_MEMORY = "-XX:MaxDirectMemorySize=512m"
 
 
 def spark_class_path() -> tuple[Path, ...]:
-    """The six jars that Spark needs beside its own, in a fixed order; raises when they are not fetched."""
-    return tuple(sorted(fetched_folder("spark").glob("*.jar")))
+    """The seven jars that Spark needs beside its own, in a fixed order; raises when they are not fetched."""
+    return (*sorted(fetched_folder("spark").glob("*.jar")), installed_log_store())
+
+
+def object_store_class_path() -> tuple[Path, ...]:
+    """What a lake on s3a needs beside them. At the end: the class archive knows only what stands before."""
+    return tuple(sorted(fetched_folder("spark-s3").glob("*.jar")))
 
 
 def spark_settings(
@@ -58,6 +69,7 @@ def spark_settings(
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.catalogImplementation": "in-memory",
+        **LOG_STORES,
         "spark.sql.warehouse.dir": warehouse.as_uri(),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
