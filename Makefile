@@ -77,7 +77,7 @@ lock: $(READY) ## Resolve requirements.txt again into requirements.lock
 		--no-header -q -o requirements.lock requirements.txt --group pyproject.toml:dev
 	@$(RUN) -m cdc_lakehouse.config schema
 
-log-store: $(READY) ## Build include/log_store/log-store.jar again after a change of its sources (javac 17)
+log-store: $(READY) ## Build the jar of include/log_store again after a change of its sources; needs a JDK 17
 	@$(RUN) -m artifacts log-store
 
 ##@ Set-up
