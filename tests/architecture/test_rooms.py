@@ -17,7 +17,7 @@ TOP_LEVEL = {
     "dags", "docker-compose.yml", "include", "plugins", "pyproject.toml",
     "requirements.lock", "requirements.txt", "spark_jobs", "tests",
 }  # fmt: skip
-INCLUDE = {"artifacts", "cdc_lakehouse", "docker", "docs", "local_stack", "pipelines"}
+INCLUDE = {"artifacts", "cdc_lakehouse", "docker", "docs", "local_stack", "log_store", "pipelines"}
 PACKAGE = "include/cdc_lakehouse/"
 
 
