@@ -17,7 +17,7 @@ LOG_STORES = {
     "spark.delta.logStore.file.impl": "cdclakehouse.ExclusiveLinkLogStore",
     "spark.delta.logStore.s3a.impl": "cdclakehouse.ConditionalPutLogStore",
 }
-"""Where Delta's own would let two drivers win the same version (decision 0012)."""
+"""Where Delta's own would let two drivers win the same version (decision 0013)."""
 DEFAULTS_FILE = "spark-defaults.conf"
 LOGGING_FILE = "log4j2.properties"
 _QUICK_START = ("-XX:TieredStopAtLevel=1",)
