@@ -71,16 +71,14 @@ def _measured(
         _say(workload.name)
         left_out = [f"{workload.name} {name}: {why}" for name, why in workload.skipped.items()]
         yield measure_decode.measure(workload, repetitions=repetitions, folder=folder), left_out
-    if not any(name.startswith("udf_") for name in names):
-        return
     wanted = variants.split(",") if variants else []
-    with engine(folder) as spark:
-        for workload in (each for each in UDF if each.name in names):
-            _say(workload.name)
-            found = measure_spark.measure(spark, workload, repetitions=repetitions, only=wanted)
-            yield found, measure_spark.skipped(spark, workload)
-        if MEMORY in names:
-            _say(MEMORY)
+    for workload in (each for each in UDF if each.name in names):
+        _say(workload.name)
+        found = measure_spark.measure(workload, repetitions=repetitions, folder=folder, only=wanted)
+        yield found, measure_spark.skipped(workload)
+    if MEMORY in names:
+        _say(MEMORY)
+        with engine(folder / MEMORY, records=folder) as spark:
             yield measure_memory.measure(spark), []
 
 

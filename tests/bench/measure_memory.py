@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
-from bench.measure_spark import timed  # type: ignore[import-not-found]
 from bench.processes import megabytes, worker_pids  # type: ignore[import-not-found]
 from bench.results import Result, summary  # type: ignore[import-not-found]
 from bench.shapes import ORDERS  # type: ignore[import-not-found]
 from bench.spark_session import Engine  # type: ignore[import-not-found]
 from bench.spark_variants import VARIANTS  # type: ignore[import-not-found]
 from bench.streams import Stream  # type: ignore[import-not-found]
+from bench.timing import timed  # type: ignore[import-not-found]
 from bench.workloads import MEMORY  # type: ignore[import-not-found]
 
 WORKLOAD = MEMORY
@@ -39,9 +39,7 @@ class _Watch:
 def measure(engine: Engine) -> list[Result]:
     """Micro-batches one after the other, as a drain does them; the same workers do all of them."""
     stream = Stream(ORDERS)
-    results = [_drained(engine, stream, name, copies) for name, copies in COPIES.items()]
-    engine.forget()
-    return results
+    return [_drained(engine, stream, name, copies) for name, copies in COPIES.items()]
 
 
 def _drained(engine: Engine, stream: Stream, name: str, copies: int) -> Result:

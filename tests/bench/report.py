@@ -148,8 +148,8 @@ _NOTES = {
         "- ratio: rate against the rate of `baseline`; CPU ratio: the same of CPU time per record",
         "- headers are null, as Kafka sends them; whatever goes through `mapInArrow`, the product too, makes "
         "them an empty list first, as a null list is dear on its way to Python",
-        "- worker RSS: peak of the largest worker; each variant of each workload has workers of its own",
-        "- JVM RSS: peak of the one JVM so far, which all variants share",
+        "- worker RSS: peak of the largest worker; each variant of each workload has a JVM and workers "
+        "of its own, and the laps of all variants go in turns",
     ],
     "decode": [
         "- ratio: rate against `confluent`; where other work disturbs, the ratio of CPU time is steadier",

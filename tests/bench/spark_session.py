@@ -1,4 +1,4 @@
-"""One Spark for all variants, with the product's settings, and rows that cost next to nothing to read."""
+"""Spark with the product's settings, and rows that cost next to nothing to read."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ SETTINGS = {
 class Engine:
     session: SparkSession
     folder: Path
-    spark_avro: bool
-    """Whether Spark's own Avro reader is there."""
+    records: Path
+    """Where records are written once for all who read them."""
     _rows: dict[tuple[str, int, int], DataFrame] = field(default_factory=dict)
 
     @property
@@ -61,7 +61,7 @@ class Engine:
         return self._rows[known]
 
     def _made(self, stream: Stream, block: int) -> DataFrame:
-        paths = written(stream, block, self.folder, files=CORES)
+        paths = written(stream, block, self.records, files=CORES)
         parts = [self.session.read.parquet(str(path)).coalesce(1).localCheckpoint() for path in paths]
         return reduce(DataFrame.unionAll, parts).localCheckpoint()
 
@@ -74,17 +74,11 @@ class Engine:
         """Functions that are built from now on run in workers of their own, which carry the tag."""
         self.session.sparkContext.environment[TAG] = tag
 
-    def forget(self) -> None:
-        """Free the rows of the workloads so far."""
-        self._rows.clear()
-        for rdd in list(self.session.sparkContext._jsc.getPersistentRDDs().values()):
-            rdd.unpersist()
-
 
 @contextmanager
-def engine(folder: Path) -> Iterator[Engine]:
-    """Everything it writes is in `folder`."""
-    jars = _spark_avro_jars()
+def engine(folder: Path, *, records: Path) -> Iterator[Engine]:
+    """What it writes is in `folder`, but for the records."""
+    jars = spark_avro_jars()
     conf = write_spark_conf(folder / "conf", quick_start=False)
     defaults = conf / DEFAULTS_FILE
     defaults.write_text(_with_jars(defaults.read_text(encoding="utf-8"), jars), encoding="utf-8")
@@ -95,12 +89,13 @@ def engine(folder: Path) -> Iterator[Engine]:
     }
     session = SparkSession.builder.appName("bench").getOrCreate()
     try:
-        yield Engine(session, folder, spark_avro=bool(jars))
+        yield Engine(session, folder, records)
     finally:
         session.stop()
 
 
-def _spark_avro_jars() -> list[Path]:
+def spark_avro_jars() -> list[Path]:
+    """None when Spark's own Avro reader was not fetched."""
     try:
         return sorted(fetched_folder("spark-bench").glob("*.jar"))
     except NotFetchedError:

@@ -117,15 +117,16 @@ def kafka_rows(records: list[tuple[bytes, bytes]], *, first_offset: int = 0, par
 
 
 def written(stream: Stream, count: int, folder: Path, *, files: int = 1) -> list[Path]:
-    """`count` records in as many Parquet files as the topic shall have partitions."""
-    records, each = stream.records(count), count // files
-    paths = []
-    for number in range(files):
-        path = folder / f"{stream.name}-{count}-{number}.parquet"
+    """`count` records in as many Parquet files as the topic shall have partitions, unless they are there."""
+    each = count // files
+    paths = [folder / f"{stream.name}-{count}-{number}.parquet" for number in range(files)]
+    if all(path.exists() for path in paths):
+        return paths
+    records = stream.records(count)
+    for number, path in enumerate(paths):
         start = number * each
         rows = kafka_rows(records[start : start + each], first_offset=start, partition=number)
         pq.write_table(rows, path, compression="none", use_dictionary=False, row_group_size=each)
-        paths.append(path)
     return paths
 
 

@@ -10,9 +10,11 @@ import pyarrow as pa
 from pyspark import Accumulator, Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from cdc_lakehouse.bronze.batch_size import limit
 from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
+from cdc_lakehouse.debezium.bronze import POSITION_FIELDS
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.lake.bronze_schema import ATTEMPT, INGESTED_AT, table_schema
@@ -40,7 +42,23 @@ def decoded(
     headers = F.coalesce("headers", F.array().cast(records.schema["headers"].dataType))
     told = records.select(*_KAFKA_COLUMNS).withColumn("headers", headers)
     stamp = {INGESTED_AT.name: _now(), ATTEMPT.name: pa.scalar(attempt)}
-    return told.mapInArrow(_decoder(shared, stamp, decode_seconds), table_schema(plans.columns))
+    return told.mapInArrow(_decoder(shared, stamp, decode_seconds), _given_out(table_schema(plans.columns)))
+
+
+_ALWAYS_THERE = frozenset(
+    {"topic", "partition", "offset", "kafka_timestamp", *POSITION_FIELDS, INGESTED_AT.name, ATTEMPT.name}
+)
+
+
+def _given_out(schema: StructType) -> StructType:
+    """The table's schema, where Spark need not ask of every value whether it is null."""
+    fields = [
+        StructField(field.name, _given_out(field.dataType))
+        if field.name == "position"
+        else StructField(field.name, field.dataType, field.name not in _ALWAYS_THERE)
+        for field in schema
+    ]
+    return StructType(fields)
 
 
 def _now() -> pa.Scalar:

@@ -29,6 +29,8 @@ def decode(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
     whole batch when records name schemas that `plans.schemas` does not hold.
     """
     work = _Work.of(batch, plans)
+    if not work.single.any():
+        return bronze_of_columns(batch, work.ids, work.key, work.value, {}, plans)
     if work.single.all():
         return bronze_of_events(batch, events_of(batch, plans), plans)
     single = np.flatnonzero(work.single).tolist()
