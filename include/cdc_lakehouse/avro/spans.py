@@ -111,21 +111,29 @@ def _even(count: int) -> pa.Array:
     return pa.array(np.arange(0, 2 * count, 2, dtype=np.int32))
 
 
+def _are_texts(column: pa.Array) -> bool:
+    try:
+        column.view(pa.string()).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def _not_text(column: pa.Array) -> np.ndarray:
     """Rows of values that are not UTF-8. Arrow checks many at once, but does not say which one failed."""
     wrong: list[int] = []
-    parts = [(0, len(column))]
-    while parts:
+    parts = [] if _are_texts(column) else [(0, len(column))]
+    while parts:  # each of them has one at least
         start, end = parts.pop()
-        part = column.slice(start, end - start)
-        try:
-            part.cast(pa.string())
-        except pa.ArrowInvalid:
-            if end - start <= _FEW:
-                wrong += [row for row in range(start, end) if not _is_text(column[row].as_py() or b"")]
-            else:
-                middle = (start + end) // 2
-                parts += [(middle, end), (start, middle)]
+        if end - start <= _FEW:
+            wrong += [row for row in range(start, end) if not _is_text(column[row].as_py() or b"")]
+            continue
+        middle = (start + end) // 2
+        first_half = _are_texts(column.slice(start, middle - start))
+        if first_half or not _are_texts(column.slice(middle, end - middle)):
+            parts.append((middle, end))
+        if not first_half:
+            parts.append((start, middle))
     return np.array(wrong, np.int64)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +18,12 @@ class Spread:
         self.present = present
         self.rows = np.flatnonzero(present)
         self._places: dict[int, pa.Array] = {}
+
+    @classmethod
+    def at(cls, rows: Sequence[int], count: int) -> Spread:
+        present = np.zeros(count, bool)
+        present[rows] = True
+        return cls(present)
 
     def __len__(self) -> int:
         return len(self.present)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdc_lakehouse.avro.spread import Spread, spread_out
 from cdc_lakehouse.avro.typed.columns import present
 from cdc_lakehouse.debezium.change_columns import Decoded
 from cdc_lakehouse.debezium.columns import Column, TableColumns
@@ -166,10 +167,9 @@ def _without(column: pa.Array, rows: Sequence[int]) -> pa.Array:
 def _errors(faults: Mapping[int, Event], count: int) -> pa.Array:
     if not faults:
         return pa.nulls(count, DECODE_ERROR_TYPE)
-    place = np.full(count, -1, np.int64)
-    place[list(faults)] = np.arange(len(faults))
-    found = _struct([event.fault for event in faults.values()], DECODE_ERROR_TYPE)
-    return found.take(pa.array(place, mask=place < 0))
+    rows = sorted(faults)
+    found = _struct([faults[row].fault for row in rows], DECODE_ERROR_TYPE)
+    return spread_out(found, Spread.at(rows, count))
 
 
 def _as(column: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -226,9 +226,8 @@ def _without_placeholders(after: pa.StructArray, placeholder: str) -> tuple[pa.A
     type_ = pa.list_(pa.string())
     if not names:
         return after, pa.nulls(len(after), type_)
-    place = np.full(len(after), -1, np.int64)
-    place[list(names)] = np.arange(len(names))
-    unavailable = pa.array(list(names.values()), type_).take(pa.array(place, mask=place < 0))
+    rows = sorted(names)
+    unavailable = spread_out(pa.array([names[row] for row in rows], type_), Spread.at(rows, len(after)))
     return struct_under(after, after.type, children), unavailable
 
 
@@ -239,7 +238,7 @@ def _raw(batch: pa.RecordBatch, errors: pa.Array, *, keep_all: bool) -> dict[str
         if errors.null_count == len(errors) and not keep_all:
             column = pa.nulls(len(errors), pa.binary())
         elif not keep_all:
-            rows = pa.array(np.arange(len(errors)), mask=~present(errors))
-            column = column.take(rows)
+            bad = Spread(present(errors))
+            column = spread_out(column.take(pa.array(bad.rows)), bad)
         found[f"raw_{name}"] = column
     return found

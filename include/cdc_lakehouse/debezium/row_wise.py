@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
 from cdc_lakehouse.avro.frames import Frame, id_headers, parse_frame
 from cdc_lakehouse.avro.schema_refs import SchemaRef
+from cdc_lakehouse.avro.typed.columns import sizes_of
 from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.events import Event, key_decoder, value_decoder
 from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID
@@ -50,14 +52,14 @@ def _number(frame: Frame | None) -> int | None:
 def _admitted(batch: pa.RecordBatch, events: Sequence[Event], *, limit: int) -> dict[str, list[bytes | None]]:
     """Bytes of the records within the cap; larger ones never become Python objects (`guarantees` §4)."""
     columns = {name: batch.column(name).cast(pa.binary()) for name in ("key", "value")}
-    sizes = [pc.fill_null(pc.binary_length(column), 0).cast(pa.int64()) for column in columns.values()]
-    total = pc.add(*sizes)
-    too_large = pc.greater(total, limit)
-    for row in pc.indices_nonzero(too_large).to_pylist():
-        detail = f"{total[row].as_py()} bytes, the limit is {limit}"
-        events[row].fail(RecordFault(AvroFault.TOO_LARGE, detail))
-    nothing = pa.scalar(None, pa.binary())
-    return {name: pc.if_else(too_large, nothing, column).to_pylist() for name, column in columns.items()}
+    sizes = sizes_of(columns["key"]) + sizes_of(columns["value"])
+    too_large = sizes > limit
+    for row in np.flatnonzero(too_large).tolist():
+        events[row].fail(RecordFault(AvroFault.TOO_LARGE, f"{sizes[row]} bytes, the limit is {limit}"))
+    if too_large.any():
+        nothing = pa.scalar(None, pa.binary())
+        columns = {name: pc.if_else(pa.array(too_large), nothing, each) for name, each in columns.items()}
+    return {name: column.to_pylist() for name, column in columns.items()}
 
 
 def _frames(
