@@ -29,8 +29,7 @@ LEAST_ROWS = 256
 _LEAST_BYTES = 3
 _SAMPLE = 7
 """Rows beside the first one; a prime, as events repeat in even rhythms."""
-_ODD = 4
-"""Other bytes in every fourth row, say, are no damage: the rows differ."""
+_FEW = 32
 _BYTES_OF = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
@@ -86,8 +85,8 @@ def holds(run: Run, cursors: Cursors) -> bool:
     if same.all():
         return True
     other_bytes = np.flatnonzero(~same)
-    if len(other_bytes) > len(cursors) // _ODD:
-        return False
+    if len(other_bytes) > size * max(_FEW, len(cursors) // _FEW):
+        return False  # the rows differ: that is no damage, and sorting out which ones is dear
     others = np.unique(other_bytes // size)
     others = others[cursors.at[others] <= cursors.end[others]]
     return len(others) == 0 or cursors.expose(others)
