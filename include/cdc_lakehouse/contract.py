@@ -81,6 +81,9 @@ class JobRequest:
     job: Job
     pipeline: str
     tables: tuple[str, ...]
+    """Empty: all of the pipeline, or of `group`."""
+    group: str | None = None
+    """All tables of this group, those included that are to be discovered."""
     airflow: AirflowContext | None = None
     from_time: str | None = None
     until_time: str | None = None
@@ -90,7 +93,11 @@ class JobRequest:
 
     def to_arguments(self) -> list[str]:
         """The command line of `spark_jobs/<job>.py`; what is not given is absent, never empty."""
-        arguments = ["--pipeline", self.pipeline, "--tables", ",".join(self.tables)]
+        arguments = ["--pipeline", self.pipeline]
+        if self.tables:
+            arguments += ["--tables", ",".join(self.tables)]
+        if self.group is not None:
+            arguments += ["--group", self.group]
         if self.airflow is not None:
             arguments += ["--dag-id", self.airflow.dag_id, "--dag-run-id", self.airflow.run_id]
             arguments += ["--task-id", self.airflow.task_id, "--try", str(self.airflow.try_number)]

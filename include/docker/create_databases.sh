@@ -14,4 +14,6 @@ GRANT shop TO debezium;
 CREATE DATABASE shop OWNER shop;
 CREATE DATABASE airflow OWNER airflow;
 CREATE DATABASE registry OWNER registry;
+\connect shop
+CREATE PUBLICATION shop FOR ALL TABLES;
 SQL

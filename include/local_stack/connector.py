@@ -17,7 +17,7 @@ from local_stack.postgres import SHOP, Postgres
 from local_stack.process import ProcessRecord
 from local_stack.registry import USER as REGISTRY_USER
 from local_stack.registry import Registry
-from local_stack.shop import CAPTURED_TABLES, SIGNAL_TABLE, create_tables
+from local_stack.shop import SIGNAL_TABLE, create_tables, publish_all_tables
 
 PREFIX = "shop"
 SLOT = "shop"
@@ -43,6 +43,8 @@ class Connector(Component):
         """Create the tables and the connector, or bring an existing one up to date and back to work."""
         with Postgres(self.site).connect(SHOP, user="shop") as connection:
             create_tables(connection)
+        with Postgres(self.site).connect(SHOP) as connection:
+            publish_all_tables(connection, PREFIX)
         self.configure(connector_settings(self.site))
         deadline = time.monotonic() + self.patience
         while not (self.state() == "RUNNING" and self._slot_is_active()):
@@ -155,8 +157,8 @@ def connector_settings(site: Site) -> dict[str, str]:
         "plugin.name": "pgoutput",
         "slot.name": SLOT,
         "publication.name": PREFIX,
-        "publication.autocreate.mode": "filtered",
-        "table.include.list": ",".join(f"public.{table}" for table in (*CAPTURED_TABLES, SIGNAL_TABLE)),
+        "publication.autocreate.mode": "disabled",
+        "schema.include.list": "public",
         "signal.data.collection": f"public.{SIGNAL_TABLE}",
         "snapshot.mode": "initial",
         "decimal.handling.mode": "precise",

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
-CAPTURED_TABLES = ("customers", "orders", "order_lines", "products", "vouchers")
 SIGNAL_TABLE = "debezium_signal"
 _SCHEMA = Path(__file__).with_name("shop.sql")
 _BEGIN = datetime(2026, 1, 1, 8, 0, tzinfo=UTC)
@@ -25,6 +25,16 @@ Connection = psycopg.Connection[Any]
 def create_tables(connection: Connection) -> None:
     """Does nothing to tables that are there."""
     connection.execute(_SCHEMA.read_text(encoding="utf-8").encode())
+    connection.commit()
+
+
+def publish_all_tables(connection: Connection, name: str) -> None:
+    """Tables that are created later too; only a superuser may. A publication of chosen tables is replaced."""
+    row = connection.execute("SELECT puballtables FROM pg_publication WHERE pubname = %s", (name,)).fetchone()
+    if row != (True,):
+        publication = sql.Identifier(name)
+        connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(publication))
+        connection.execute(sql.SQL("CREATE PUBLICATION {} FOR ALL TABLES").format(publication))
     connection.commit()
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import pytest
+from delta_logs import commit_of, ledger_of, write_log  # type: ignore[import-not-found]
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.session import LazySession
@@ -15,6 +17,7 @@ from cdc_lakehouse.bronze.job import ingest
 from cdc_lakehouse.bronze.start import first_offsets
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import ENV_CONNECTION_KAFKA, ENV_CONNECTION_REGISTRY, Job, JobRequest, TableStatus
+from cdc_lakehouse.errors import InvalidPipelineError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.names import Lake, new_attempt
@@ -33,6 +36,9 @@ class FakeCluster:
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         assert settings["bootstrap.servers"] == "kafka:9092"
+
+    def topic_names(self):
+        return {TOPIC.name}
 
     def facts(self, topics):
         return ClusterFacts("c1", {name: TOPIC for name in topics if name == TOPIC.name})
@@ -101,3 +107,35 @@ def test_a_table_begins_where_the_pipeline_says(start, offsets):
     cluster = cast(Cluster, FakeCluster({"bootstrap.servers": "kafka:9092"}))
 
     assert first_offsets(start, TOPIC, cluster=cluster) == offsets
+
+
+def discovering(application: Application) -> Application:
+    document = application.pipeline.model_dump() | {"discover": {"topics": ["shop.*"]}}
+    return replace(application, pipeline=Pipeline.model_validate(document))
+
+
+def test_a_topic_that_appears_is_a_table_of_the_same_run(application, monkeypatch):
+    monkeypatch.setattr(FakeCluster, "topic_names", lambda self: {"shop.orders", "shop.customers", "shop.1"})
+
+    customers, orders, refused = ingest(discovering(application("shop.customers")))
+
+    assert (customers.table, customers.error and customers.error.code) == ("customers", "TOPIC_MISSING")
+    assert (orders.table, orders.status) == ("orders", TableStatus.PLANNED)
+    assert (refused.table, refused.error and refused.error.code) == ("shop.1", "UNDISCOVERABLE_TOPIC")
+
+
+def test_a_discovered_table_whose_topic_vanished_is_missed(application, tmp_path):
+    write_log(f"{tmp_path.as_uri()}/bronze/shop/gone", commit_of(ledger_of("gone", topic="shop.gone", end=5)))
+
+    orders, gone = ingest(discovering(application("shop.orders")))
+
+    assert (orders.table, orders.error) == ("orders", None)
+    assert (gone.table, gone.status) == ("gone", TableStatus.FAILED)
+
+
+def test_a_name_that_is_neither_listed_nor_found_is_refused(application):
+    made = discovering(application("shop.orders"))
+    asked = replace(made, request=replace(made.request, tables=("nothing",)))
+
+    with pytest.raises(InvalidPipelineError, match="has no table 'nothing'; it has orders"):
+        ingest(asked)

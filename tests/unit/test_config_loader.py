@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdc_lakehouse.config.loader import find_pipeline, load_pipeline, pipeline_files
-from cdc_lakehouse.config.models import Raw, duration
+from cdc_lakehouse.config.models import Raw
+from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.errors import InvalidPipelineError
 
 HEAD = """\

@@ -69,7 +69,6 @@ def test_one_problem_reads_as_one_line(write):
         ("history: true", ":9, table orders", "`history` is not supported yet"),
         ("columns: [id]", ":9, table orders", "`columns` is not supported yet"),
         ("key: [id]", ":9, table orders", "`key` is not supported yet"),
-        ("pattern: shop.*", ":9, table orders", "`pattern` is not supported yet"),
         ("quarantine_limit: 5", ":9, table orders", "`quarantine_limit` is not supported yet"),
         ("deletes: soft", ":9, table orders", "`deletes: soft` is not supported yet"),
         ("on_quarantine: hold", ":9, table orders", "`on_quarantine: hold` is not supported yet"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -37,11 +37,17 @@ class Application:
         return cls(
             request=request,
             pipeline=pipeline,
-            tables=_chosen(pipeline, request.tables),
+            tables=_chosen(pipeline, request),
             lake=Lake(root=storage_root(storage), pipeline=pipeline.name),
             attempt=attempt,
             spark=LazySession(f"{request.job} {pipeline.name}"),
         )
+
+    def with_tables_of(self, pipeline: Pipeline) -> Application:
+        """With those of `pipeline`, which by now has all it discovers. Refuses names that nobody knows."""
+        found = replace(self, pipeline=pipeline, tables=_chosen(pipeline, self.request))
+        _refuse_unknown(pipeline, self.request)
+        return found
 
     def session(self) -> SparkSession:
         return self.spark.session()
@@ -55,13 +61,22 @@ def attempt_now() -> str:
     return new_attempt(datetime.now(UTC))
 
 
-def _chosen(pipeline: Pipeline, names: tuple[str, ...]) -> tuple[Table, ...]:
-    known = {table.name: table for table in pipeline.tables}
-    for name in names:
+def _chosen(pipeline: Pipeline, request: JobRequest) -> tuple[Table, ...]:
+    if pipeline.discover is None:
+        _refuse_unknown(pipeline, request)
+    return tuple(
+        table
+        for table in pipeline.tables
+        if (not request.tables or table.name in request.tables) and request.group in (None, table.group)
+    )
+
+
+def _refuse_unknown(pipeline: Pipeline, request: JobRequest) -> None:
+    known = {table.name for table in pipeline.tables}
+    for name in request.tables:
         if name not in known:
-            raise InvalidPipelineError(
-                file=f"{pipeline.name}.yaml",
-                where="",
-                problem=f"has no table {name!r}; it has {', '.join(known)}",
-            )
-    return tuple(known[name] for name in names) if names else pipeline.tables
+            problem = f"has no table {name!r}; it has {', '.join(sorted(known))}"
+            raise InvalidPipelineError(file=f"{pipeline.name}.yaml", where="", problem=problem)
+    if request.group is not None and request.group not in pipeline.groups:
+        problem = f"has no group {request.group!r}; it has {', '.join(pipeline.groups)}"
+        raise InvalidPipelineError(file=f"{pipeline.name}.yaml", where="", problem=problem)

@@ -26,6 +26,7 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--pipeline", required=True, help="Name of a file in include/pipelines.")
 @click.option("--tables", default="", help="Comma-separated tables of the pipeline; all of them by default.")
+@click.option("--group", help="All tables of this group, discovered ones included.")
 @click.option("--dag-id", help="Who asks: Airflow's dag_id …")
 @click.option("--dag-run-id", help="… its run_id …")
 @click.option("--task-id", help="… its task_id …")
@@ -58,6 +59,7 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         job=job,
         pipeline=options["pipeline"],
         tables=tuple(name for name in options["tables"].split(",") if name),
+        group=options["group"],
         airflow=_airflow(options),
         from_time=options["from_time"],
         until_time=options["until_time"],

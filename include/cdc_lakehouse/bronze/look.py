@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.application.per_table import each_table
+from cdc_lakehouse.application.per_table import each_table, failed
 from cdc_lakehouse.bronze.plan import DrainPlan, Starts, never_read, plan_drain
 from cdc_lakehouse.bronze.start import first_offsets
 from cdc_lakehouse.config.kafka_settings import bootstrap_servers, librdkafka_settings
@@ -15,7 +15,9 @@ from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.kafka.cluster import Cluster
+from cdc_lakehouse.kafka.discovery import discover, needs_topics
 from cdc_lakehouse.kafka.facts import ClusterFacts
+from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
 from cdc_lakehouse.lake.ledger import Kind, Ledger, by_topic
 from cdc_lakehouse.lake.state import read_state
 
@@ -42,6 +44,7 @@ def look(application: Application) -> list[DrainTask | TableResult]:
     """Per table its work, or its result where there is none: idle, or failed for what cannot be right."""
     connection = application.connection(Role.KAFKA)
     cluster = Cluster(librdkafka_settings(connection))
+    application, refused = _discovered(application, cluster)
     facts = cluster.facts({topic for table in application.tables for topic in table.topics})
 
     def look_at(table: Table) -> DrainTask | TableResult:
@@ -51,7 +54,23 @@ def look(application: Application) -> list[DrainTask | TableResult]:
         logger.info("drain planned", extra={"backlog": plan.backlog})
         return DrainTask(table=table, plan=plan)
 
-    return each_table(application, look_at, bootstrap=bootstrap_servers(connection), at_once=LOOKS_AT_ONCE)
+    bootstrap = bootstrap_servers(connection)
+    found = each_table(application, look_at, bootstrap=bootstrap, at_once=LOOKS_AT_ONCE)
+    return [*found, *refused]
+
+
+def _discovered(application: Application, cluster: Cluster) -> tuple[Application, list[TableResult]]:
+    """With all tables that there are by now; topics that can feed none fail under their own names."""
+    if not needs_topics(application.pipeline):
+        return application, []
+    known = with_tables_of_the_lake(application.pipeline, root=application.lake.root)
+    discovery = discover(known, cluster.topic_names())
+    told = set(application.pipeline.tables) | set(known.tables)
+    new = [table.name for table in discovery.pipeline.tables if table not in told]
+    if new:
+        logger.info("tables discovered", extra={"tables": new})
+    refused = [] if application.request.tables else [failed(e.topic, e) for e in discovery.refused]
+    return application.with_tables_of(discovery.pipeline), refused
 
 
 def looked(application: Application) -> list[TableResult]:

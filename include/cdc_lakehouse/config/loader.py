@@ -10,9 +10,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from cdc_lakehouse.config.document import Document, Problem, parse_document
-from cdc_lakehouse.config.models import NAME_PATTERN, Pipeline
+from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.config.problems import duplicate_problems, problems_of
 from cdc_lakehouse.config.settings import pipelines_folder
+from cdc_lakehouse.config.values import NAME_PATTERN
 from cdc_lakehouse.errors import InvalidPipelineError
 
 

@@ -2,109 +2,37 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from croniter import CroniterError, croniter
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
-NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
-TOPIC_PATTERN = r"^[A-Za-z0-9._-]{1,249}$"
-DURATION_PATTERN = r"^([1-9][0-9]{0,4})([mhd])$"
-_DURATION = re.compile(DURATION_PATTERN)
-_DURATION_UNIT = {"m": "minutes", "h": "hours", "d": "days"}
-_SIDE_TABLES = ("__history", "__tombstones", "__quarantine")
-_OWN_TASKS = ("outcome", "optimize", "vacuum", "clean_checkpoints")
-_LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
+from cdc_lakehouse.config.values import (
+    Cron,
+    Duration,
+    GroupName,
+    PipelineName,
+    Start,
+    TableName,
+    TablesAtOnce,
+    Text,
+    TimeZone,
+    TopicName,
+)
 
-
-def _table_name(name: str) -> str:
-    if name.endswith(_SIDE_TABLES):
-        raise ValueError(f"{name!r} ends like one of the tables that stand beside a silver table")
-    return name
-
-
-def _pipeline_name(name: str) -> str:
-    if name.endswith("_maintenance"):
-        raise ValueError(f"{name!r} would take the DAG id that another pipeline's maintenance has")
-    return name
-
-
-def _group_name(name: str) -> str:
-    if name in _OWN_TASKS:
-        raise ValueError(f"{name!r} is the id of a task of every pipeline")
-    return name
-
-
-def _known_topic(name: str) -> str:
-    if name in (".", ".."):
-        raise ValueError(f"{name!r} is not a topic name")
-    return name
-
-
-def _known_cron(text: str) -> str:
-    if len(text.split()) != 5 or not croniter.is_valid(text):
-        raise ValueError(f"{text!r} is not a cron expression of five fields, like '*/15 * * * *'")
-    try:
-        croniter(text, _LEAP_YEAR).get_next(datetime)
-    except CroniterError:
-        raise ValueError(f"{text!r} names a moment that never comes") from None
-    return text
-
-
-def _known_timezone(text: str) -> str:
-    try:
-        ZoneInfo(text)
-    except (KeyError, ValueError, OSError):
-        raise ValueError(f"{text!r} is not a time zone, like 'UTC' or 'Europe/Vienna'") from None
-    return text
-
-
-def _known_start(text: str) -> str:
-    if text in ("earliest", "latest"):
-        return text
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(
-            f"{text!r} is neither 'earliest', 'latest' nor a time like '2026-01-31T00:00:00Z'"
-        ) from None
-    if moment.tzinfo is None:
-        raise ValueError(f"{text!r} needs a time zone, like '2026-01-31T00:00:00Z'")
-    return text
-
-
-def _known_duration(text: str) -> str:
-    if not _DURATION.fullmatch(text):
-        raise ValueError(f"{text!r} is not a duration like '90m', '12h' or '7d'")
-    return text
-
-
-Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
-TableName = Annotated[Name, AfterValidator(_table_name)]
-PipelineName = Annotated[Name, AfterValidator(_pipeline_name)]
-GroupName = Annotated[Name, AfterValidator(_group_name)]
-TopicName = Annotated[str, StringConstraints(pattern=TOPIC_PATTERN), AfterValidator(_known_topic)]
-TablesAtOnce = Annotated[int, Field(ge=1, le=64)]
-Text = Annotated[str, StringConstraints(min_length=1)]
-Cron = Annotated[str, AfterValidator(_known_cron), Field(json_schema_extra={"examples": ["*/15 * * * *"]})]
-TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(json_schema_extra={"examples": ["UTC"]})]
-Start = Annotated[
-    str, AfterValidator(_known_start), Field(json_schema_extra={"examples": ["earliest", "latest"]})
-]
-Duration = Annotated[
-    str, AfterValidator(_known_duration), Field(json_schema_extra={"pattern": DURATION_PATTERN})
-]
-
-
-def duration(text: str) -> timedelta:
-    """`7d` as a timedelta; the text was checked when the file was read."""
-    amount, unit = _DURATION.findall(text)[0]
-    return timedelta(**{_DURATION_UNIT[unit]: int(amount)})
+LISTED_TWICE = "listed_twice"
+"""The kind of an error that `problems.duplicate_problems` tells with its lines."""
 
 
 class _Section(BaseModel):
@@ -172,11 +100,27 @@ class Table(TableOptions):
     name: TableName
     """Its folder in bronze and in silver, and its name in Airflow."""
     topics: Annotated[tuple[TopicName, ...], Field(min_length=1)]
-    """The Kafka topic(s) that carry this table's changes."""
+    """The Kafka topic(s) that carry this table's changes; `*` stands for any part of a name without a dot."""
     drop_columns: tuple[Text, ...] = ()
     """Columns of the source that never enter the lake; decoding passes over them."""
     group: GroupName = "main"
     """Tables of one group share a Spark application and a column of tasks in Airflow."""
+
+
+class Discover(TableOptions):
+    """Tables that nobody lists: one per topic, named like the last part of it, in small letters."""
+
+    topics: Annotated[tuple[TopicName, ...], Field(min_length=1)]
+    """Which topics; `*` stands for any part of a name without a dot, as in `shop.public.*`."""
+    exclude: tuple[TopicName, ...] = ()
+    """Which of them not. Topics of Kafka, Connect and Debezium themselves are never tables."""
+    group: GroupName = "main"
+    """The group that these tables are in."""
+
+    def table(self, name: str, *, topics: tuple[str, ...]) -> Table:
+        """One of these tables, with the options of all."""
+        options = self.model_dump(include=set(TableOptions.model_fields))
+        return Table(name=name, topics=topics, group=self.group, **options)
 
 
 class Pipeline(_Section):
@@ -207,20 +151,30 @@ class Pipeline(_Section):
     """The same for single groups."""
     maintenance: Maintenance = Maintenance()
     defaults: TableOptions = TableOptions()
-    tables: Annotated[tuple[Table, ...], Field(min_length=1)]
-    """One entry per source table."""
+    discover: Discover | None = None
+    """Tables that are made by themselves when their topic appears."""
+    tables: tuple[Table, ...] = Field(default=(), validate_default=True)
+    """One entry per source table; may be left out beside `discover`."""
+
+    @field_validator("tables")
+    @classmethod
+    def _some_tables(cls, tables: tuple[Table, ...], info: ValidationInfo) -> tuple[Table, ...]:
+        if not tables and info.data.get("discover") is None:
+            raise PydanticKnownError("too_short", {"field_type": "List", "min_length": 1, "actual_length": 0})
+        return tables
 
     @model_validator(mode="before")
     @classmethod
     def _give_tables_the_defaults(cls, document: object) -> object:
         """A table's own options, written beside its name, stand above `defaults`."""
-        if not isinstance(document, dict) or not isinstance(document.get("tables"), list):
+        if not isinstance(document, dict) or not isinstance(document.get("defaults", {}), dict):
             return document
-        defaults = document.get("defaults", {})
-        if not isinstance(defaults, dict):
-            return document
-        tables = [{**defaults, **table} if isinstance(table, dict) else table for table in document["tables"]]
-        return {**document, "tables": tables}
+        defaults, found = document.get("defaults", {}), dict(document)
+        if isinstance(found.get("tables"), list):
+            found["tables"] = [{**defaults, **t} if isinstance(t, dict) else t for t in found["tables"]]
+        if isinstance(found.get("discover"), dict):
+            found["discover"] = {**defaults, **found["discover"]}
+        return found
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Pipeline:
@@ -229,7 +183,7 @@ class Pipeline(_Section):
         for what, counted in (("table", names), ("topic", topics)):
             twice = [value for value, times in counted.items() if times > 1]
             if twice:
-                raise ValueError(f"the {what} {twice[0]!r} is listed twice")
+                raise PydanticCustomError(LISTED_TWICE, f"the {what} {twice[0]!r} is listed twice")
         return self
 
     @model_validator(mode="after")
@@ -241,10 +195,12 @@ class Pipeline(_Section):
 
     @property
     def groups(self) -> dict[str, tuple[Table, ...]]:
-        """Group name -> its tables, both in the order of the file."""
+        """Group name -> its tables, both in the order of the file; a group may wait for discovered ones."""
         found: dict[str, tuple[Table, ...]] = {}
         for table in self.tables:
             found[table.group] = (*found.get(table.group, ()), table)
+        if self.discover is not None:
+            found.setdefault(self.discover.group, ())
         return found
 
     def table(self, name: str) -> Table:

@@ -10,15 +10,16 @@ from pydantic import BaseModel, ValidationError
 
 from cdc_lakehouse.config.document import Document, KeyPath, Problem
 from cdc_lakehouse.config.models import (
-    NAME_PATTERN,
-    TOPIC_PATTERN,
     Connections,
+    Discover,
     Maintenance,
     Pipeline,
     Retry,
     Table,
     TableOptions,
 )
+from cdc_lakehouse.config.topics import TOPIC_PATTERN
+from cdc_lakehouse.config.values import NAME_PATTERN
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -28,13 +29,14 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "retry": Retry,
     "maintenance": Maintenance,
     "defaults": TableOptions,
+    "discover": Discover,
     "tables": Table,
 }
-_LATER_KEYS = frozenset({"history", "columns", "key", "pattern", "quarantine_limit"})
+_LATER_KEYS = frozenset({"history", "columns", "key", "quarantine_limit"})
 _LATER_VALUES = (("deletes", "soft"), ("on_quarantine", "hold"), ("on_quarantine", "stop"))
 _SPELLINGS = {
     NAME_PATTERN: "is not a name: a small letter first, then small letters, digits and '_', 63 at most",
-    TOPIC_PATTERN: "is not a topic name: letters, digits, '.', '_' and '-', 249 at most",
+    TOPIC_PATTERN: "is not a topic name: letters, digits, '.', '_', '-' (and '*' in a pattern), 249 at most",
 }
 _MUST_BE = {
     "string_type": "must be text; put it in quotes if it is meant",
@@ -61,7 +63,9 @@ def problems_of(document: Document, error: ValidationError) -> Iterator[Problem]
         path = detail["loc"]
         # A list whose every entry is wrong counts as empty too.
         echo = detail["type"] == "too_short" and bool(detail["input"])
-        if path and not echo and not _inherited(document, path):
+        if not path and detail["type"] == "value_error":
+            yield Problem(None, None, str(detail["ctx"]["error"]))
+        elif path and not echo and not _inherited(document, path):
             yield Problem(document.line_of(path), _table_at(document.content, path), _sentence(detail))
 
 
@@ -105,7 +109,8 @@ def _topic_names(content: object) -> Iterator[tuple[KeyPath, str]]:
 
 def _inherited(document: Document, path: KeyPath) -> bool:
     own = path in document.lines
-    return path[0] == "tables" and not own and ("defaults", *path[2:]) in document.lines
+    inherited = path[2:] if path[0] == "tables" else path[1:] if path[0] == "discover" else ()
+    return bool(inherited) and not own and ("defaults", *inherited) in document.lines
 
 
 def _table_at(content: object, path: KeyPath) -> str | None:
@@ -147,7 +152,7 @@ def _complaint(detail: ErrorDetails) -> str:
 
 def _about_unknown_key(path: KeyPath) -> str:
     key, section = str(path[-1]), path[0] if len(path) > 1 else None
-    if section in ("tables", "defaults") and key in _LATER_KEYS:
+    if section in ("tables", "defaults", "discover") and key in _LATER_KEYS:
         return f"`{key}` is not supported yet"
     known = _SECTIONS[str(section)].model_fields if section is not None else Pipeline.model_fields
     close = get_close_matches(key, known, n=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cdc_lakehouse.config.models import NAME_PATTERN
 from cdc_lakehouse.config.settings import pipelines_folder
+from cdc_lakehouse.config.values import NAME_PATTERN
 from cdc_lakehouse.errors import InvalidPipelineError
 
 _PIPELINE = """\

@@ -13,6 +13,7 @@
     │   ├── UnsupportedTypeError      UNSUPPORTED_TYPE
     │   ├── NotSupportedYetError      NOT_SUPPORTED_YET
     │   ├── LedgerVersionError        LEDGER_VERSION
+    │   ├── UndiscoverableTopicError  UNDISCOVERABLE_TOPIC
     │   └── VersionMismatchError      VERSION_MISMATCH
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
@@ -39,6 +40,7 @@ from cdc_lakehouse.errors.configuration import (
     LedgerVersionError,
     MissingConnectionError,
     NotSupportedYetError,
+    UndiscoverableTopicError,
     UnsupportedTypeError,
     VersionMismatchError,
 )
@@ -91,6 +93,7 @@ __all__ = [
     "SupersededError",
     "TopicMissingError",
     "TopicRecreatedError",
+    "UndiscoverableTopicError",
     "UnknownSchemaError",
     "UnsupportedEventError",
     "UnsupportedTypeError",

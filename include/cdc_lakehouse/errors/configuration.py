@@ -56,6 +56,17 @@ class LedgerVersionError(ConfigError):
     known: int
 
 
+class UndiscoverableTopicError(ConfigError):
+    code = "UNDISCOVERABLE_TOPIC"
+    sentence = "the topic {topic} cannot become a table: {problem}"
+    advice = (
+        "Its records wait in Kafka. List it under `tables:` of the pipeline file with a name of its own, or "
+        "under `exclude:` of `discover:` if nobody needs it."
+    )
+    topic: str
+    problem: str
+
+
 class VersionMismatchError(ConfigError):
     code = "VERSION_MISMATCH"
     sentence = "the workers run {package} {worker}, the driver runs {driver}"

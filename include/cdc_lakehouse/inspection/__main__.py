@@ -19,6 +19,7 @@ from cdc_lakehouse.inspection.overview import overview
 from cdc_lakehouse.inspection.printing import print_overview, print_rows
 from cdc_lakehouse.inspection.prompt import prompt
 from cdc_lakehouse.inspection.query import LakeQueries, QueryRefusedError
+from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
 
 app = typer.Typer(
     add_completion=False,
@@ -42,7 +43,9 @@ def _sentences() -> Iterator[None]:
 
 
 def _pipelines() -> list[Pipeline]:
-    return [load_pipeline(path) for path in pipeline_files()]
+    """With the tables that each has discovered."""
+    root = _root()
+    return [with_tables_of_the_lake(load_pipeline(path), root=root) for path in pipeline_files()]
 
 
 def _root() -> str:

@@ -30,6 +30,13 @@ class Cluster:
             {**settings, "error_cb": self._remember_reason, "logger": logger, "log_level": 2}
         )
 
+    def topic_names(self) -> frozenset[str]:
+        """Of all topics that this login may see."""
+        try:
+            return frozenset(self._admin.list_topics(timeout=self._timeout).topics)
+        except KafkaException as exc:
+            raise self._unavailable(exc.args[0].str()) from exc
+
     def facts(self, topics: Collection[str]) -> ClusterFacts:
         """Ids and read-committed offsets of those `topics` that exist."""
         cluster = self._answer(self._admin.describe_cluster(request_timeout=self._timeout))

@@ -62,6 +62,11 @@ class Lake:
         return f"{self.root}/_ops/schemas/{safe(registry)}"
 
     @property
+    def bronze_tables(self) -> str:
+        """The folder of the folders of `bronze`."""
+        return f"{self.root}/bronze/{safe(self.pipeline)}"
+
+    @property
     def runs(self) -> str:
         return f"{self.operations}/runs"
 

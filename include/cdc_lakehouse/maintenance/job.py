@@ -6,8 +6,10 @@ import time
 from datetime import UTC, datetime
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
-from cdc_lakehouse.config.models import Table, duration
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.maintenance.clean import clean_checkpoints
@@ -24,7 +26,7 @@ def optimize_tables(application: Application) -> list[TableResult]:
             skipped += not optimize(application.session(), uri)
         return _done(table, {"tables": len(uris), "skipped": skipped}, started=started)
 
-    return each_table(application, work)
+    return each_table(with_discovered(application), work)
 
 
 def vacuum_tables(application: Application) -> list[TableResult]:
@@ -37,7 +39,7 @@ def vacuum_tables(application: Application) -> list[TableResult]:
             vacuum(application.spark.isolated(), uri, retention=retention)
         return _done(table, {"tables": len(uris)}, started=started)
 
-    return each_table(application, work)
+    return each_table(with_discovered(application), work)
 
 
 def clean_tables(application: Application) -> list[TableResult]:
@@ -55,7 +57,7 @@ def clean_tables(application: Application) -> list[TableResult]:
         )
         return _done(table, {"checkpoints": deleted}, started=started)
 
-    return each_table(application, work)
+    return each_table(with_discovered(application), work)
 
 
 def _existing(application: Application, table: Table) -> list[str]:

@@ -46,8 +46,17 @@ class SparkJobOperator(SparkSubmitOperator):
     template_fields: Sequence[str] = ("application", "pipeline", "tables")
 
     def __init__(
-        self, *, job: Job, pipeline: str, tables: Sequence[str], connections: Connections, **kwargs: Any
+        self,
+        *,
+        job: Job,
+        pipeline: str,
+        tables: Sequence[str],
+        connections: Connections,
+        group: str | None = None,
+        by_name: bool = True,
+        **kwargs: Any,
     ) -> None:
+        """`by_name` is false where tables are discovered: then all of the group or pipeline are meant."""
         super().__init__(
             application=str(SPARK_JOBS / f"{job}.py"),
             conn_id=connections.spark,
@@ -58,6 +67,8 @@ class SparkJobOperator(SparkSubmitOperator):
         self.job = job
         self.pipeline = pipeline
         self.tables = list(tables)
+        self.group = group
+        self.by_name = by_name
         self.connection_ids = connection_ids(job, connections)
         self._child: ChildProcess | None = None
         self._killed = False
@@ -115,7 +126,8 @@ class SparkJobOperator(SparkSubmitOperator):
         return JobRequest(
             job=self.job,
             pipeline=self.pipeline,
-            tables=tuple(self.tables),
+            tables=tuple(self.tables) if self.by_name else (),
+            group=self.group,
             airflow=AirflowContext(
                 dag_id=ti.dag_id, run_id=ti.run_id, task_id=ti.task_id, try_number=ti.try_number
             ),

@@ -74,6 +74,8 @@ def outcome_message(
             if code not in codes.setdefault(table, []):
                 codes[table].append(code)
     names = ", ".join(f"{table} {'/'.join(found)}" for table, found in codes.items())
+    told = {table for task_id in failed for table in summaries[task_id].get("tables", {})}
+    table_count = max(table_count, len(told))  # discovered ones are known to the tasks only
     first = (
         f"{len(codes)} of {table_count} tables failed: {names}" if codes else f"failed: {', '.join(failed)}"
     )

@@ -17,7 +17,8 @@ from typing import Any
 from airflow.sdk import DAG, CronDataIntervalTimetable, TaskGroup, TriggerRule
 
 from cdc_lakehouse.config.loader import find_pipeline
-from cdc_lakehouse.config.models import Pipeline, Table, duration
+from cdc_lakehouse.config.models import Pipeline, Table
+from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.contract import Job
 from cdc_lakehouse.errors import InvalidPipelineError
 from cdc_lakehouse.orchestration import runbook
@@ -66,9 +67,11 @@ def maintenance_dag(pipeline: Pipeline) -> DAG:
     cron, text = pipeline.maintenance.schedule, runbook.maintenance_text(pipeline)
     with _dag(pipeline, suffix="_maintenance", cron=cron, text=text) as dag:
         inlets = assets(pipeline.name, layers=["bronze", "silver"], tables=pipeline.tables)
-        optimize = _job(pipeline, Job.OPTIMIZE, pipeline.tables, inlets=inlets)
-        vacuum = _job(pipeline, Job.VACUUM, pipeline.tables, trigger_rule=TriggerRule.NONE_SKIPPED)
-        clean_checkpoints = _job(pipeline, Job.CLEAN_CHECKPOINTS, pipeline.tables)
+        tables, by_name = pipeline.tables, pipeline.discover is None
+        optimize = _job(pipeline, Job.OPTIMIZE, tables, by_name=by_name, inlets=inlets)
+        trigger_rule = TriggerRule.NONE_SKIPPED
+        vacuum = _job(pipeline, Job.VACUUM, tables, by_name=by_name, trigger_rule=trigger_rule)
+        clean_checkpoints = _job(pipeline, Job.CLEAN_CHECKPOINTS, tables, by_name=by_name)
         optimize >> vacuum
         _outcome(pipeline, [optimize, vacuum, clean_checkpoints])
     return dag
@@ -97,12 +100,15 @@ def _dag(pipeline: Pipeline, *, suffix: str, cron: str, text: str) -> DAG:
 
 
 def _group_column(pipeline: Pipeline, group: str, tables: tuple[Table, ...]) -> list[SparkJobOperator]:
+    discovers = pipeline.discover is not None and pipeline.discover.group == group
+    asked: dict[str, Any] = {"group": group if discovers else None, "by_name": not discovers}
     with TaskGroup(group_id=group):
-        ingest = _job(pipeline, Job.BRONZE_INGEST, tables)
+        ingest = _job(pipeline, Job.BRONZE_INGEST, tables, **asked)
         merge = _job(
             pipeline,
             Job.SILVER_MERGE,
             tables,
+            **asked,
             trigger_rule=TriggerRule.NONE_SKIPPED,
             inlets=assets(pipeline.name, layers=["bronze"], tables=tables),
         )
@@ -126,7 +132,7 @@ def _job(pipeline: Pipeline, job: Job, tables: tuple[Table, ...], **options: Any
         pipeline=pipeline.name,
         tables=names,
         connections=pipeline.connections,
-        doc_md=runbook.job_text(job, tables=names),
+        doc_md=runbook.job_text(job, tables=names, more=not options.get("by_name", True)),
         **options,
     )
 

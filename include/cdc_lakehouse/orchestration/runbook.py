@@ -79,8 +79,8 @@ def maintenance_text(pipeline: Pipeline) -> str:
     )
 
 
-def job_text(job: Job, *, tables: tuple[str, ...]) -> str:
-    """For the task of a job."""
+def job_text(job: Job, *, tables: tuple[str, ...], more: bool = False) -> str:
+    """For the task of a job; `more`: tables of the pipeline's `discover:` too, which only a run knows."""
     exits = [
         f"| {code.value} | {airflow} | {meaning} | {press} |"
         for code, (airflow, meaning, press) in _WHAT_AN_EXIT_CODE_MEANS.items()
@@ -89,7 +89,7 @@ def job_text(job: Job, *, tables: tuple[str, ...]) -> str:
     return "\n\n".join(
         [
             _WHAT_A_JOB_DOES[job],
-            f"Tables: {_names(tables)}.",
+            f"Tables: {_names(tables)}{', and those that `discover:` finds' if more else ''}.",
             "The last log line says what happened to every table; the first line of the exception counts "
             "the failed ones.",
             "\n".join(

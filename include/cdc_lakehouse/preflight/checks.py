@@ -10,6 +10,8 @@ from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.config.settings import Role, connection_from_environment, registry_settings, storage_root
 from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.kafka.cluster import Cluster
+from cdc_lakehouse.kafka.discovery import discover, needs_topics
 from cdc_lakehouse.preflight.findings import Finding
 from cdc_lakehouse.preflight.greeting import greet_registry
 from cdc_lakehouse.preflight.lake import lake_finding
@@ -29,7 +31,9 @@ def check_pipeline(
         return
     tables, groups = len(pipeline.tables), ", ".join(pipeline.groups)
     yield Finding.fine(f"pipeline {name}", f"tables {tables}, groups {groups}, schedule {pipeline.schedule}")
-    yield from _guarded("kafka", _kafka(pipeline, environ))
+    discovered: list[Pipeline] = []
+    yield from _guarded("kafka", _kafka(pipeline, environ, discovered))
+    pipeline = next(iter(discovered), pipeline)
     yield from _guarded("registry", _registry(pipeline, environ))
     yield from _guarded("lake", _lake(environ))
 
@@ -41,8 +45,20 @@ def _guarded(subject: str, findings: Iterator[Finding]) -> Iterator[Finding]:
         yield Finding.from_error(subject, error)
 
 
-def _kafka(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator[Finding]:
+def _kafka(
+    pipeline: Pipeline, environ: Mapping[str, str] | None, discovered: list[Pipeline]
+) -> Iterator[Finding]:
+    """`discovered` gets the pipeline with all tables that its patterns find."""
     settings = librdkafka_settings(connection_from_environment(Role.KAFKA, environ))
+    if needs_topics(pipeline):
+        discovery = discover(pipeline, Cluster(settings).topic_names())
+        listed, pipeline = len(pipeline.tables), discovery.pipeline
+        names = ", ".join(table.name for table in pipeline.tables[listed:])
+        control = f"; no tables by their names: {', '.join(discovery.control)}" if discovery.control else ""
+        yield Finding.fine("discovery", f"tables found {names or 'none'}{control}")
+        for error in discovery.refused:
+            yield Finding.from_error(f"topic {error.topic}", error)
+    discovered.append(pipeline)
     topics = [topic for table in pipeline.tables for topic in table.topics]
     facts, keeping = read_kafka(settings, topics)
     yield Finding.fine("kafka", f"cluster {facts.cluster_id} at {settings['bootstrap.servers']}")

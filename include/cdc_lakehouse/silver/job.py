@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult
@@ -14,6 +15,7 @@ def merge_tables(application: Application) -> list[TableResult]:
     """Reads bronze and writes silver; Kafka and the registry may be away."""
     if application.request.dry_run:
         return looked(application)
+    application = with_discovered(application)
 
     def work(table: Table) -> TableResult:
         found = look_at(application, table)

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult, TableStatus
@@ -56,5 +57,6 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
 
 def looked(application: Application) -> list[TableResult]:
     """One result per table, for whoever does none of the work."""
+    application = with_discovered(application)
     found = each_table(application, lambda table: look_at(application, table), at_once=LOOKS_AT_ONCE)
     return [each.planned() if isinstance(each, MergeTask) else each for each in found]

@@ -8,20 +8,19 @@ from psycopg import IsolationLevel
 from cdc_lakehouse.inspection.rows import read_rows
 from cdc_lakehouse.lake.names import Lake
 from local_stack.proof.rows import Comparison, canonical_json, compare_tables
-from local_stack.proof.source import SourceTable, read_source
-from local_stack.shop import CAPTURED_TABLES
+from local_stack.proof.source import SourceTable, read_source, source_tables
 from local_stack.stack import RunningStack
 
 _SYSTEM_PREFIX = "_cdc_"
 
 
 def compare_pipeline(stack: RunningStack, *, pipeline: str = "shop") -> list[Comparison]:
-    """One comparison per captured table. The source is read in one snapshot; nobody else should write."""
+    """One comparison per table of the source. It is read in one snapshot; nobody else should write."""
     lake = Lake(root=stack.site.layout.lake.as_uri(), pipeline=pipeline)
     found = []
     with stack.postgres.connect() as connection:
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
-        for table in CAPTURED_TABLES:
+        for table in source_tables(connection):
             source = read_source(connection, table)
             found.append(compare_with_silver(table, source, silver=read_rows(lake.silver(table))))
     return found

@@ -12,7 +12,9 @@ import pyarrow as pa
 from psycopg import sql
 
 from local_stack.errors import StackError
+from local_stack.shop import SIGNAL_TABLE
 
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> %s ORDER BY tablename"
 _COLUMNS = """
 SELECT a.attname, t.typname, a.atttypmod FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -54,6 +56,11 @@ class SourceTable:
     key: tuple[str, ...]
     json_columns: tuple[str, ...]
     rows: pa.Table
+
+
+def source_tables(connection: psycopg.Connection[Any]) -> list[str]:
+    """All that the connector captures, those included that somebody created a moment ago."""
+    return [str(name) for (name,) in connection.execute(_TABLES, (SIGNAL_TABLE,))]
 
 
 def read_source(connection: psycopg.Connection[Any], table: str) -> SourceTable:

@@ -1,0 +1,47 @@
+"""The tables that a pipeline discovered before, as the lake itself tells: no Kafka, no list to keep."""
+
+from __future__ import annotations
+
+import re
+
+from cdc_lakehouse.config.models import Pipeline, Table
+from cdc_lakehouse.config.values import NAME_PATTERN
+from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.kafka.discovery import is_discovered
+from cdc_lakehouse.lake import files
+from cdc_lakehouse.lake.ledger import Ledger, topic_of
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.state import read_state
+
+
+def with_tables_of_the_lake(pipeline: Pipeline, *, root: str) -> Pipeline:
+    """Behind the listed tables those whose bronze says that they come from topics that `discover:` asks for.
+
+    A folder without a commit is no table yet: its ingest makes it one.
+    """
+    if pipeline.discover is None:
+        return pipeline
+    lake = Lake(root=root, pipeline=pipeline.name)
+    listed = {table.name for table in pipeline.tables}
+    folders = (folder.name for folder in files.folders(lake.bronze_tables))
+    names = [name for name in folders if name not in listed and re.fullmatch(NAME_PATTERN, name)]
+    found = [table for name in names if (table := _table(pipeline, lake, name)) is not None]
+    return pipeline.model_copy(update={"tables": (*pipeline.tables, *found)})
+
+
+def _table(pipeline: Pipeline, lake: Lake, name: str) -> Table | None:
+    if pipeline.discover is None:
+        return None
+    try:
+        state = read_state(lake.bronze(name), table=name)
+    except LakehouseError:
+        # What is wrong with it is said by whoever works on it, under its name. No topic is called like that.
+        return pipeline.discover.table(name, topics=(name,))
+    topics = _topics(state.ledger) if state is not None and state.ledger is not None else ()
+    if not topics or not all(is_discovered(pipeline.discover, topic) for topic in topics):
+        return None
+    return pipeline.discover.table(name, topics=topics)
+
+
+def _topics(ledger: Ledger) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(topic_of(source) for source in ledger.sources))
