@@ -17,6 +17,7 @@ from cdc_lakehouse.application.session import LazySession
 
 INCLUDE = Path(__file__).parents[2] / "include"
 SMALL = {
+    "spark.master": "local[2,2]",  # a task that fails is tried once more, as on a cluster
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",

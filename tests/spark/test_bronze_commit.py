@@ -32,7 +32,6 @@ from cdc_lakehouse.errors import (
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.lake.state import TableState, read_state
-from cdc_lakehouse.lake.transaction import commit, writer_options
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,7 @@ def test_rows_and_ledger_are_one_commit(stocked):
     (write, create) = delta.history()
     ledger = ledger_of(stocked)
 
-    assert (create["operation"], write["operation"]) == ("CREATE TABLE", "WRITE")
+    assert (create["operation"], write["operation"]) == ("CREATE TABLE", "STREAMING UPDATE")
     assert (ledger.seq, ledger.kind, ledger.pipeline, ledger.cluster_id) == (
         1,
         Kind.BRONZE,
@@ -123,47 +122,6 @@ def test_a_range_without_records_advances_the_ledger(stocked):
     assert result.counts == {"appended": 0, "undecodable": 0, "out_of_range": 0}
     assert ledger_of(stocked).end(SOURCE, 0) == 5
     assert ledger_of(stocked).seq == 2
-
-
-def next_step(chain: Chain, attempt: str) -> Ledger:
-    return ledger_of(chain).advanced({SOURCE: {0: (2, 3)}}, attempt=attempt, seen_through=None)
-
-
-def rewrite_first_row(chain: Chain, ledger: Ledger) -> None:
-    """An append of one row, whichever, that states `ledger`."""
-    row = chain.session.read.format("delta").load(bronze_uri(chain)).limit(1)
-    row.write.format("delta").mode("append").options(**writer_options(ledger)).save(bronze_uri(chain))
-
-
-def test_a_commit_that_threw_but_happened_counts(stocked):
-    ledger = next_step(stocked, "mine")
-
-    def lose_the_answer() -> None:
-        rewrite_first_row(stocked, ledger)
-        raise TimeoutError("no answer")
-
-    state = commit(lose_the_answer, uri=bronze_uri(stocked), ledger=ledger)
-
-    assert (state.version, state.seq) == (2, 2)
-
-
-def test_a_commit_that_threw_and_did_not_happen_raises_its_own_error(stocked):
-    def fail() -> None:
-        raise TimeoutError("no answer")
-
-    with pytest.raises(TimeoutError, match="no answer"):
-        commit(fail, uri=bronze_uri(stocked), ledger=next_step(stocked, "mine"))
-
-
-def test_a_commit_that_threw_because_another_was_faster_is_superseded(stocked):
-    def lose_the_race() -> None:
-        rewrite_first_row(stocked, next_step(stocked, "other"))
-        raise TimeoutError("no answer")
-
-    with pytest.raises(SupersededError) as caught:
-        commit(lose_the_race, uri=bronze_uri(stocked), ledger=next_step(stocked, "mine"))
-
-    assert caught.value.attempt == "mine"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The Avro UDF: Kafka rows in, bronze rows out, in one pass over Arrow batches."""
+"""The Avro UDF: Kafka rows in, Parquet files of bronze rows out; Spark sees one line per file."""
 
 from __future__ import annotations
 
@@ -7,83 +7,125 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from pyspark import Accumulator, Broadcast
+from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
 
 from cdc_lakehouse.bronze.batch_size import limit
+from cdc_lakehouse.bronze.tally import Tally
+from cdc_lakehouse.bronze.worker_failures import telling_storage
 from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
-from cdc_lakehouse.debezium.bronze import POSITION_FIELDS
+from cdc_lakehouse.bronze.written_file import WrittenFile
+from cdc_lakehouse.debezium.bronze import bronze_schema
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
-from cdc_lakehouse.lake.bronze_schema import ATTEMPT, INGESTED_AT, table_schema
+from cdc_lakehouse.lake.bronze_schema import ATTEMPT, INGESTED_AT
+from cdc_lakehouse.lake.parquet_files import OpenParquetFile, ParquetLayout
 
 _KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "headers")
+_LINE = "file"
+_SOURCE_NAMES = ("connector", "version", "name", "snapshot", "db", "schema", "table", "file")
+LAYOUT = ParquetLayout(
+    dictionary=(
+        *("topic", "topic_id", "partition", "key_schema_id", "value_schema_id", "op"),
+        *("ingested_at", "attempt"),
+        *(f"position.{name}" for name in ("phase", "streamed", "kind")),
+        *(f"source.{name}" for name in _SOURCE_NAMES),
+    ),
+    statistics=("topic", "partition", "offset", "kafka_timestamp"),
+)
+Rows = Iterator[tuple[pa.RecordBatch, float]]
+"""Bronze rows, and the seconds that `decode` took for them."""
 
 
-def decoded(
-    records: DataFrame,
-    plans: DecodePlans,
-    *,
-    attempt: str,
-    decode_seconds: Accumulator[float],
-    wide: bool = False,
-) -> DataFrame:
-    """Bronze rows of `records`, exactly one each. Batches of `wide` records are limited by bytes.
+def write_files(
+    records: DataFrame, plans: DecodePlans, *, folder: str, attempt: str, wide: bool = False
+) -> list[WrittenFile]:
+    """Files with the bronze rows of `records`, exactly one each, in the table at `folder`.
 
-    `decode_seconds` grows by the time that tasks which succeed spend in `decode`. Spark adds a task once
-    however often it was tried or doubled; a batch that is run again counts again.
+    They are not part of the table until somebody commits them. Spark hands back the lines of tasks that
+    succeeded, each once, however often it tried or doubled them; a second call writes other files.
+    Batches of `wide` records are limited by bytes.
     """
-    limit(records.sparkSession, by_bytes=wide)
     shared = records.sparkSession.sparkContext.broadcast(plans)
+    write = _writer(shared, stamp_of(attempt), folder=folder, attempt=attempt)
+    lines = for_python(records, wide=wide).mapInArrow(write, f"{_LINE} STRING").collect()
+    return [WrittenFile.from_json(line[_LINE]) for line in lines]
+
+
+def for_python(records: DataFrame, *, wide: bool = False) -> DataFrame:
+    """What the decoder needs of Kafka's rows, in the shape that costs Spark least to hand over."""
+    limit(records.sparkSession, by_bytes=wide)
     # An empty list for no headers: on its way to Python Spark walks over all null ones before it, for
     # every row again, which costs more than everything else.
     headers = F.coalesce("headers", F.array().cast(records.schema["headers"].dataType))
-    told = records.select(*_KAFKA_COLUMNS).withColumn("headers", headers)
-    stamp = {INGESTED_AT.name: _now(), ATTEMPT.name: pa.scalar(attempt)}
-    return told.mapInArrow(_decoder(shared, stamp, decode_seconds), _given_out(table_schema(plans.columns)))
+    return records.select(*_KAFKA_COLUMNS).withColumn("headers", headers)
 
 
-_ALWAYS_THERE = frozenset(
-    {"topic", "partition", "offset", "kafka_timestamp", *POSITION_FIELDS, INGESTED_AT.name, ATTEMPT.name}
-)
+def stamp_of(attempt: str) -> dict[str, pa.Scalar]:
+    """What every row of a batch has beside what was decoded."""
+    now = pa.scalar(datetime.now(UTC), pa.timestamp("us", tz="UTC"))
+    return {INGESTED_AT.name: now, ATTEMPT.name: pa.scalar(attempt)}
 
 
-def _given_out(schema: StructType) -> StructType:
-    """The table's schema, where Spark need not ask of every value whether it is null."""
-    fields = [
-        StructField(field.name, _given_out(field.dataType))
-        if field.name == "position"
-        else StructField(field.name, field.dataType, field.name not in _ALWAYS_THERE)
-        for field in schema
-    ]
-    return StructType(fields)
-
-
-def _now() -> pa.Scalar:
-    return pa.scalar(datetime.now(UTC), pa.timestamp("us", tz="UTC"))
-
-
-def _decoder(
-    shared: Broadcast[DecodePlans], stamp: Mapping[str, pa.Scalar], decode_seconds: Accumulator[float]
+def _writer(
+    shared: Broadcast[DecodePlans], stamp: Mapping[str, pa.Scalar], *, folder: str, attempt: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     driver = installed()
 
-    def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         refuse_other_versions(driver, worker=installed())
-        for batch in batches:
-            plans, started = shared.value, time.perf_counter()
-            rows = decode_or_tell(batch, plans)
-            decode_seconds.add(time.perf_counter() - started)
-            if rows.num_rows != batch.num_rows:
-                raise ValueError(f"{batch.num_rows} records became {rows.num_rows} rows")
-            # Here and not in Spark, which would copy every row once more for two columns.
-            for name, value in stamp.items():
-                rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-            yield rows
+        rows = decoded(batches, shared.value, stamp=stamp)
+        for line in files_of(rows, file_schema(shared.value, stamp), folder=folder, attempt=attempt):
+            yield pa.RecordBatch.from_pydict({_LINE: [line.to_json()]})
 
-    return decode_batches
+    return write
+
+
+def file_schema(plans: DecodePlans, stamp: Mapping[str, pa.Scalar]) -> pa.Schema:
+    schema = bronze_schema(plans.columns)
+    for name, value in stamp.items():
+        schema = schema.append(pa.field(name, value.type))
+    return schema
+
+
+def decoded(batches: Iterator[pa.RecordBatch], plans: DecodePlans, *, stamp: Mapping[str, pa.Scalar]) -> Rows:
+    for batch in batches:
+        started = time.perf_counter()
+        rows = decode_or_tell(batch, plans)
+        seconds = time.perf_counter() - started
+        if rows.num_rows != batch.num_rows:
+            raise ValueError(f"{batch.num_rows} records became {rows.num_rows} rows")
+        for name, value in stamp.items():
+            rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+        yield rows, seconds
+
+
+def files_of(rows: Rows, schema: pa.Schema, *, folder: str, attempt: str) -> Iterator[WrittenFile]:
+    """One file, and the next one when it is full; none without rows. A failure leaves nothing behind."""
+    file, tally = None, Tally()
+    try:
+        for batch, seconds in rows:
+            if not batch.num_rows:
+                continue
+            tally.add(batch, decode_seconds=seconds)
+            with telling_storage():
+                file = file or OpenParquetFile.create(folder, schema, attempt=attempt, layout=LAYOUT)
+                file.add(batch)
+                whole = file.close() if file.is_full else None
+            if whole is not None:
+                file = None
+                yield tally.written_file(whole)
+                tally = Tally()
+        if file is not None:
+            with telling_storage():
+                whole = file.close()
+            file = None
+            yield tally.written_file(whole)
+    except BaseException:
+        if file is not None:
+            file.discard()
+        raise
 
 
 def decode_or_tell(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:

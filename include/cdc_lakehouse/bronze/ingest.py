@@ -12,14 +12,15 @@ from pyspark.sql import DataFrame
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.avro.schema_refs import in_order
 from cdc_lakehouse.avro.unknown import unknown_ids_by_place
+from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.batch_size import outgrew
-from cdc_lakehouse.bronze.decode_udf import decoded
+from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
-from cdc_lakehouse.bronze.read_back import Added
 from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve_unknown
-from cdc_lakehouse.bronze.worker_versions import mismatch_in
+from cdc_lakehouse.bronze.worker_failures import known_failure
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
+from cdc_lakehouse.bronze.written_file import WrittenFile
 from cdc_lakehouse.config.models import OutOfRange, Raw, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.plans import DecodePlans
@@ -53,7 +54,6 @@ class TableIngest:
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
         """Drain the plan. A second call finds the ledger advanced and is refused as superseded."""
         session = self._application.spark.isolated()
-        self._decode_seconds = session.sparkContext.accumulator(0.0)
         started = time.monotonic()
         existing = schema_of(session, self._uri)
         self._schemas = resolve_subjects(
@@ -79,27 +79,46 @@ class TableIngest:
         return self._result({name: round(value, 3) for name, value in seconds.items()})
 
     def _write(self, batch: DataFrame, added: Ranges) -> None:
-        """One batch, one commit; met with an unknown schema or with wide records, the same batch again."""
+        """One batch, one commit."""
         if not added:
             return
-        refuse_unless_next(self._ledger, added, attempt=self._application.attempt)
-        ledger = self._ledger.advanced(
-            added, attempt=self._application.attempt, seen_through=None, planned=self._plan.planned
+        attempt = self._application.attempt
+        refuse_unless_next(self._ledger, added, attempt=attempt)
+        files = self._written(batch, added)
+        seen = Added.of_files(files).seen_through
+        commit = append(
+            batch.sparkSession,
+            files,
+            uri=self._uri,
+            before=self._ledger,
+            after=self._ledger.advanced(
+                added,
+                attempt=attempt,
+                seen_through=None if seen is None else seen.isoformat(),
+                planned=self._plan.planned,
+            ),
+            schema=table_schema(self._schemas.columns),
+            known=self._commits[-1].version if self._commits else None,
         )
+        self._ledger = commit.ledger
+        self._commits.append(commit)
+        logger.info("batch committed", extra={"seq": commit.ledger.seq, "rows": commit.added.rows})
+        self._warn_of_bad_rows(commit.added)
+
+    def _written(self, batch: DataFrame, added: Ranges) -> list[WrittenFile]:
+        """Files that hold the batch; met with an unknown schema or with wide records, once more."""
         while True:
-            rows = decoded(
-                batch,
-                self._plans(self._schemas),
-                attempt=self._application.attempt,
-                decode_seconds=self._decode_seconds,
-                wide=self._wide,
-            )
             try:
-                commit = append(rows, ledger, uri=self._uri)
-                break
+                return write_files(
+                    batch,
+                    self._plans(self._schemas),
+                    folder=self._uri,
+                    attempt=self._application.attempt,
+                    wide=self._wide,
+                )
             except Exception as exc:
-                if (mismatch := mismatch_in(str(exc))) is not None:
-                    raise mismatch from exc
+                if (known := known_failure(str(exc), root=self._uri)) is not None:
+                    raise known from exc
                 if not self._wide and outgrew(str(exc)):
                     logger.info("records are wide: batches are limited by bytes from here on")
                     self._wide = True
@@ -112,10 +131,6 @@ class TableIngest:
                     extra={"ids": [str(ref) for ref in in_order(unknown.keys | unknown.values)]},
                 )
                 self._schemas = resolve_unknown(self._writers, self._schemas, unknown, batch=added)
-        self._ledger = ledger
-        self._commits.append(commit)
-        logger.info("batch committed", extra={"seq": ledger.seq, "rows": commit.added.rows})
-        self._warn_of_bad_rows(commit.added)
 
     @staticmethod
     def _warn_of_bad_rows(added: Added) -> None:
@@ -136,7 +151,7 @@ class TableIngest:
 
     def _result(self, seconds: Mapping[str, float]) -> TableResult:
         added = Added.together(commit.added for commit in self._commits)
-        seen, decode_seconds = added.seen_through, float(self._decode_seconds.value)
+        seen, decode_seconds = added.seen_through, added.decode_seconds
         return TableResult(
             table=self._table.name,
             status=TableStatus.ADVANCED if self._commits else TableStatus.IDLE,

@@ -1,14 +1,19 @@
-"""Append a batch to bronze: rows and ledger in one commit."""
+"""Commit a batch to bronze: its files and the ledger in one commit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
-from cdc_lakehouse.bronze.read_back import Added, read_back
+from cdc_lakehouse.bronze.added import Added
+from cdc_lakehouse.bronze.coverage import refuse_misfit
+from cdc_lakehouse.bronze.written_file import WrittenFile
+from cdc_lakehouse.lake.delta_transaction import DataFile
+from cdc_lakehouse.lake.file_commit import commit_files
 from cdc_lakehouse.lake.ledger import Ledger
-from cdc_lakehouse.lake.transaction import commit, writer_options
 
 BRONZE_PROPERTIES = {
     "delta.enableTypeWidening": "true",
@@ -24,21 +29,21 @@ class CommitResult:
     added: Added
 
 
-def append(batch: DataFrame, ledger: Ledger, *, uri: str) -> CommitResult:
-    """Write `batch` and state `ledger` in the same commit.
+def append(
+    session: SparkSession,
+    files: Sequence[WrittenFile],
+    *,
+    uri: str,
+    before: Ledger,
+    after: Ledger,
+    schema: StructType,
+    known: int | None,
+) -> CommitResult:
+    """Make `files` part of the table and state `after`, in the same commit.
 
-    A second call with the same step writes nothing and raises `SupersededError`.
+    A second call with the same step commits nothing and raises `SupersededError`.
     """
-
-    def write() -> None:
-        (
-            batch.write.format("delta")
-            .mode("append")
-            .option("mergeSchema", "true")
-            .options(**writer_options(ledger))
-            .save(uri)
-        )
-
-    state = commit(write, uri=uri, ledger=ledger)
-    added = read_back(batch.sparkSession, ledger.added, uri=uri, version=state.version)
-    return CommitResult(ledger=ledger, version=state.version, added=added)
+    refuse_misfit(files, after.added, table=after.table)
+    data = [DataFile(file.name, file.size, file.modified, file.statistics()) for file in files]
+    version = commit_files(session, uri, data, before=before, after=after, schema=schema, known=known)
+    return CommitResult(ledger=after, version=version, added=Added.of_files(files))

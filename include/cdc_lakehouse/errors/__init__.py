@@ -6,6 +6,8 @@
     │   ├── RegistryUnavailableError  REGISTRY_UNAVAILABLE
     │   ├── UnknownSchemaError        UNKNOWN_SCHEMA
     │   ├── StorageUnavailableError   STORAGE_UNAVAILABLE
+    │   ├── BatchMisfitError          BATCH_MISFIT
+    │   ├── TableChangedError         TABLE_CHANGED
     │   └── SupersededError           SUPERSEDED
     ├── ConfigError                                   78  a person must change something first
     │   ├── InvalidPipelineError      INVALID_PIPELINE
@@ -59,11 +61,13 @@ from cdc_lakehouse.errors.data import (
     UnsupportedEventError,
 )
 from cdc_lakehouse.errors.retryable import (
+    BatchMisfitError,
     BrokerUnavailableError,
     RegistryUnavailableError,
     RetryableError,
     StorageUnavailableError,
     SupersededError,
+    TableChangedError,
     UnknownSchemaError,
 )
 from cdc_lakehouse.errors.tree import (
@@ -71,6 +75,7 @@ from cdc_lakehouse.errors.tree import (
 )
 
 __all__ = [
+    "BatchMisfitError",
     "BrokerUnavailableError",
     "BronzeBehindError",
     "ConfigError",
@@ -91,6 +96,7 @@ __all__ = [
     "SchemaMisfitError",
     "StorageUnavailableError",
     "SupersededError",
+    "TableChangedError",
     "TopicMissingError",
     "TopicRecreatedError",
     "UndiscoverableTopicError",

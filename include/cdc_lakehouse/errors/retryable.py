@@ -51,6 +51,28 @@ class StorageUnavailableError(RetryableError):
     reason: str
 
 
+class BatchMisfitError(RetryableError):
+    code = "BATCH_MISFIT"
+    sentence = "what was written of a batch of {table} cannot be what Kafka holds: {problem}"
+    advice = (
+        "Nothing was committed. The next try reads the same offsets again; if it stays, keep the log: it is "
+        "a fault of this product or of the broker."
+    )
+    table: str
+    problem: str
+
+
+class TableChangedError(RetryableError):
+    code = "TABLE_CHANGED"
+    sentence = "{table} was changed by somebody else while a batch was being committed: {reason}"
+    advice = (
+        "Nothing was committed. The next try starts from the table as it is now; if it stays, look at who "
+        "else writes to the table."
+    )
+    table: str
+    reason: str
+
+
 class SupersededError(RetryableError):
     code = "SUPERSEDED"
     sentence = "another attempt advanced {table} from step {seq} while this one ({attempt}) was working"

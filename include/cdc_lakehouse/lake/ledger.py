@@ -165,6 +165,21 @@ class Ledger:
         )
 
 
+def transaction_ids(ledger: Ledger) -> dict[str, int]:
+    """What a commit sets in Delta beside its document: the step, and the end of every partition."""
+    ends = {
+        partition_id(source, partition): progress.end
+        for source, partitions in ledger.sources.items()
+        for partition, progress in partitions.items()
+    }
+    return {APPLICATION_ID: ledger.seq, **ends}
+
+
+def partition_id(source: str, partition: int) -> str:
+    """The Delta transaction id whose version is the partition's end."""
+    return f"{source}/{partition}"
+
+
 def present(ledger: Ledger) -> Iterator[tuple[str, int, tuple[int, int]]]:
     """Every (source, partition, [from, until)) whose rows the table holds."""
     for source, partitions in ledger.sources.items():

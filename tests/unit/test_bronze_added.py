@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from cdc_lakehouse.bronze.read_back import BAD_ROWS_SHOWN, Added, BadRow
+from cdc_lakehouse.bronze.added import Added
+from cdc_lakehouse.bronze.written_file import BAD_ROWS_SHOWN, BadRow
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

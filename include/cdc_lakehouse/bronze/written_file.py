@@ -1,0 +1,123 @@
+"""The one line that a worker hands back per file: all that the driver learns of the rows in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from cdc_lakehouse.lake.instants import instant
+
+BAD_ROWS_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """Where an undecodable record is, and what it claims to be. Never its values."""
+
+    topic: str
+    partition: int
+    offset: int
+    key_schema_id: int | None
+    value_schema_id: int | None
+    """Null where a GUID names the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Records of one partition, whose offsets ascend from `first` to `last`, both included."""
+
+    topic: str
+    partition: int
+    first: int
+    last: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStart:
+    """Where rows of one full snapshot begin in a partition (`cdc-semantics` §2.5)."""
+
+    topic: str
+    partition: int
+    tx_id: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFile:
+    name: str
+    size: int
+    modified: int
+    rows: int
+    spans: tuple[Span, ...]
+    timestamps: tuple[int, int] | None = None
+    """Oldest and newest `kafka_timestamp` in microseconds, where any record has one."""
+    without_timestamp: int = 0
+    newest_commit: int | None = None
+    """The newest `source.ts` in microseconds."""
+    out_of_range: int = 0
+    errors_by_code: Mapping[str, int] = field(default_factory=dict)
+    bad_rows: Mapping[str, tuple[BadRow, ...]] = field(default_factory=dict)
+    """The first few of each code."""
+    key_ids: tuple[int, ...] = ()
+    value_ids: tuple[int, ...] = ()
+    snapshots: tuple[SnapshotStart, ...] = ()
+    decode_seconds: float = 0.0
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> WrittenFile:
+        document = json.loads(text)
+        timestamps = document["timestamps"]
+        return cls(
+            **{
+                **document,
+                "spans": tuple(Span(**each) for each in document["spans"]),
+                "timestamps": None if timestamps is None else (timestamps[0], timestamps[1]),
+                "bad_rows": {
+                    code: tuple(BadRow(**each) for each in rows)
+                    for code, rows in document["bad_rows"].items()
+                },
+                "key_ids": tuple(document["key_ids"]),
+                "value_ids": tuple(document["value_ids"]),
+                "snapshots": tuple(SnapshotStart(**each) for each in document["snapshots"]),
+            }
+        )
+
+    def statistics(self) -> dict[str, Any]:
+        """As Delta keeps them with a file, for the columns that bronze is read by."""
+        least: dict[str, Any] = {
+            "topic": min(span.topic for span in self.spans),
+            "partition": min(span.partition for span in self.spans),
+            "offset": min(span.first for span in self.spans),
+        }
+        most: dict[str, Any] = {
+            "topic": max(span.topic for span in self.spans),
+            "partition": max(span.partition for span in self.spans),
+            "offset": max(span.last for span in self.spans),
+        }
+        told = _told_timestamps(self.timestamps)
+        if told is not None:
+            least["kafka_timestamp"], most["kafka_timestamp"] = told
+        nulls = {"topic": 0, "partition": 0, "offset": 0, "kafka_timestamp": self.without_timestamp}
+        return {"numRecords": self.rows, "minValues": least, "maxValues": most, "nullCount": nulls}
+
+
+def _told_timestamps(bounds: tuple[int, int] | None) -> tuple[str, str] | None:
+    """Whole milliseconds around them, as Delta writes them; none for years that no date has."""
+    if bounds is None:
+        return None
+    oldest = instant(bounds[0] // 1000 * 1000)
+    newest = instant(-(-bounds[1] // 1000) * 1000)
+    if oldest is None or newest is None:
+        return None
+    return _told(oldest), _told(newest)
+
+
+def _told(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

@@ -1,0 +1,233 @@
+"""Delta's own transaction, from Python: data files, schema and ledger in one commit, or nothing.
+
+The only module that knows this API, which Delta keeps for itself: what is relied upon here has a test in
+`tests/spark/test_delta_transaction.py`, and Delta is pinned to one version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+from py4j.java_gateway import JavaObject, JVMView
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from cdc_lakehouse.errors import NotSupportedYetError
+
+_DELTA = "org.apache.spark.sql.delta"
+_FEATURES = frozenset(
+    {
+        "appendOnly",
+        "invariants",
+        "changeDataFeed",
+        "checkConstraints",
+        "deletionVectors",
+        "domainMetadata",
+        "clustering",
+        "inCommitTimestamp",
+        "rowTracking",
+        "timestampNtz",
+        "typeWidening",
+        "typeWidening-preview",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "variantType",
+    }
+)
+"""Table features that ask nothing of who writes a data file. With others (column mapping, generated
+columns, …) our files would be read wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file that lies in the table's folder already."""
+
+    name: str
+    size: int
+    modified: int
+    """Milliseconds since 1970 UTC."""
+    statistics: Mapping[str, Any]
+
+    def action(self) -> dict[str, Any]:
+        return {
+            "add": {
+                "path": self.name,
+                "partitionValues": {},
+                "size": self.size,
+                "modificationTime": self.modified,
+                "dataChange": True,
+                "stats": json.dumps(self.statistics),
+            }
+        }
+
+
+class Refusal(Enum):
+    """What an exception of a transaction says about the table; never whether the commit happened."""
+
+    CHANGED = auto()
+    """Somebody else committed first: data, a transaction id, schema or protocol."""
+    STORAGE = auto()
+    SCHEMA = auto()
+    """The rows do not fit the table as it is now."""
+    OTHER = auto()
+
+
+_CONFLICTS = (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    DeltaConcurrentModificationException,
+    MetadataChangedException,
+    ProtocolChangedException,
+)
+
+
+def refusal_of(exc: Exception) -> Refusal:
+    """PySpark gives Python classes to the exceptions that it knows; the others say what caused them."""
+    if isinstance(exc, _CONFLICTS):
+        return Refusal.CHANGED
+    if isinstance(exc, AnalysisException):
+        return Refusal.SCHEMA
+    if isinstance(exc, Py4JJavaError) and "java.io.IOException" in _ancestry(exc.java_exception):
+        return Refusal.STORAGE
+    return Refusal.OTHER
+
+
+def _ancestry(thrown: JavaObject | None) -> set[str]:
+    """Names of the classes of an exception and of all that caused it."""
+    found = set()
+    while thrown is not None:
+        kind = thrown.getClass()
+        while kind is not None:
+            found.add(kind.getName())
+            kind = kind.getSuperclass()
+        thrown = thrown.getCause()
+    return found
+
+
+def why(exc: Exception) -> str:
+    """Class and first line of an exception; none of its stack."""
+    if isinstance(exc, Py4JJavaError):
+        thrown = exc.java_exception
+        return _first_line(thrown.getClass().getSimpleName(), thrown.getMessage())
+    return _first_line(type(exc).__name__, str(exc))
+
+
+def _first_line(name: str, message: str | None) -> str:
+    lines = (message or "").strip().splitlines()
+    return f"{name}: {lines[0] if lines else 'no message'}"
+
+
+class DeltaTransaction:
+    """One attempt at one commit on the table's newest version.
+
+    Whatever somebody else commits between `start` and `commit` makes `commit` raise: data, because the
+    transaction counts as having read the whole table; a transaction id that was asked for; the schema.
+    Nothing is skipped in silence. That it raised says nothing about whether it committed.
+    """
+
+    def __init__(self, session: SparkSession, transaction: JavaObject) -> None:
+        self._session = session
+        self._transaction = transaction
+
+    @classmethod
+    def start(cls, session: SparkSession, uri: str) -> DeltaTransaction:
+        """Raises `NotSupportedYetError` for a table whose features our files do not know."""
+        jvm = session._jvm
+        log = getattr(jvm, f"{_DELTA}.DeltaLog").forTable(session._jsparkSession, uri)
+        none = jvm.scala.Option.empty()
+        transaction = cls(session, log.startTransaction(none, none))
+        transaction._refuse_features(uri)
+        transaction._transaction.readWholeTable()
+        return transaction
+
+    @property
+    def read_version(self) -> int:
+        """The version that the commit builds on."""
+        return int(self._transaction.readVersion())
+
+    def version_of(self, application: str) -> int | None:
+        """Of a transaction id; nobody else can move it until the commit, or the commit raises."""
+        found = int(self._transaction.txnVersion(application))
+        return None if found < 0 else found
+
+    def evolve(self, schema: StructType) -> bool:
+        """Add columns and widen types so that rows of `schema` fit, as `mergeSchema` of Spark's writer does.
+
+        Raises if that cannot be (`Refusal.SCHEMA`). False when there is nothing to do.
+        """
+        wanted = self._session._jsparkSession.parseDataType(schema.json())
+        metadata = self._transaction.metadata()
+        merged = self._object("schema.ImplicitMetadataOperation").mergeSchema(
+            self._session._jsparkSession, self._transaction, wanted, False, False
+        )
+        if merged.json() == metadata.schema().json():
+            return False
+        widened = self._object("TypeWideningMetadata").addTypeWideningMetadata(
+            self._transaction, merged, metadata.schema()
+        )
+        document = json.loads(metadata.json())
+        document["metaData"]["schemaString"] = widened.json()
+        self._transaction.updateMetadata(self._action(document), False)
+        return True
+
+    def commit(
+        self, files: Iterable[DataFile], versions: Mapping[str, int], *, metadata: str, step: int
+    ) -> int:
+        """Add `files`, set transaction ids and leave `metadata`; the version that this made.
+
+        Not to be repeated: who wants to try again starts anew.
+        """
+        actions = [file.action() for file in files]
+        actions += [{"txn": {"appId": name, "version": number}} for name, number in versions.items()]
+        converters = self._jvm.scala.jdk.javaapi.CollectionConverters
+        in_java = self._jvm.java.util.ArrayList()
+        for action in actions:
+            in_java.add(self._action(action))
+        operation = getattr(self._jvm, f"{_DELTA}.DeltaOperations$StreamingUpdate")(
+            self._jvm.org.apache.spark.sql.streaming.OutputMode.Append(),
+            next(iter(versions), ""),
+            step,
+            self._jvm.scala.Option.apply(metadata),
+        )
+        return int(self._transaction.commit(converters.asScala(in_java).toSeq(), operation))
+
+    @property
+    def _jvm(self) -> JVMView:
+        return self._session._jvm
+
+    def _object(self, name: str) -> JavaObject:
+        """A Scala object of Delta's."""
+        return getattr(getattr(self._jvm, f"{_DELTA}.{name}$"), "MODULE$")
+
+    def _action(self, document: Mapping[str, Any]) -> JavaObject:
+        return self._object("actions.Action").fromJson(json.dumps(document))
+
+    def _refuse_features(self, uri: str) -> None:
+        protocol = json.loads(self._transaction.protocol().json())["protocol"]
+        metadata = json.loads(self._transaction.metadata().json())["metaData"]
+        strange = set(protocol.get("writerFeatures", ())) - _FEATURES
+        if metadata.get("configuration", {}).get("delta.columnMapping.mode", "none") != "none":
+            strange.add("columnMapping")
+        if metadata.get("partitionColumns"):
+            strange.add("partition columns")
+        if strange:
+            raise NotSupportedYetError(feature=f"the table at {uri} with {', '.join(sorted(strange))}")

@@ -1,0 +1,106 @@
+"""Commit data files together with the ledger: one step, checked inside Delta's own transaction.
+
+Compare-and-set (`architecture` §5): the step that is committed must follow the one that was read, and every
+partition must stand where the ledger says. Who loses commits nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from cdc_lakehouse.errors import (
+    LakehouseError,
+    LedgerLostError,
+    StorageUnavailableError,
+    SupersededError,
+    TableChangedError,
+)
+from cdc_lakehouse.lake.delta_transaction import DataFile, DeltaTransaction, Refusal, refusal_of, why
+from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger, partition_id, transaction_ids
+from cdc_lakehouse.lake.state import read_state
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 5
+"""Each gives way to another commit, OPTIMIZE's mostly; the files stay as they are."""
+
+
+def commit_files(
+    session: SparkSession,
+    uri: str,
+    files: Sequence[DataFile],
+    *,
+    before: Ledger,
+    after: Ledger,
+    schema: StructType,
+    known: int | None = None,
+) -> int:
+    """Add `files` and state `after`; the version that holds them. `schema` is what the files were made for.
+
+    `known` is a version that was found to have `before` as its newest ledger and no foreign change of data
+    behind it. A second call with the same step commits nothing: it raises `SupersededError`, or returns the
+    version of its first call where that was the newest step still.
+    """
+    reason = ""
+    for _ in range(_TRIES):
+        try:
+            transaction = DeltaTransaction.start(session, uri)
+            if transaction.read_version != known and (made := _made(uri, after)) is not None:
+                return made
+            _refuse_unless_next(transaction, uri, before=before, after=after)
+            transaction.evolve(schema)
+            return transaction.commit(files, transaction_ids(after), metadata=after.to_json(), step=after.seq)
+        except LakehouseError:
+            raise
+        except Exception as exc:
+            # It may have happened nevertheless: only the table knows.
+            made = _made(uri, after)
+            if made is not None:
+                logger.warning("commit threw but had happened", extra={"seq": after.seq, "reason": why(exc)})
+                return made
+            known, reason = None, why(exc)
+            match refusal_of(exc):
+                case Refusal.CHANGED:
+                    logger.info("another commit came first", extra={"seq": after.seq, "reason": reason})
+                case Refusal.STORAGE:
+                    raise StorageUnavailableError(root=uri, reason=reason) from exc
+                case Refusal.SCHEMA:
+                    break
+                case Refusal.OTHER:
+                    raise
+    raise TableChangedError(table=after.table, reason=reason)
+
+
+def _made(uri: str, after: Ledger) -> int | None:
+    """The version that holds the step already, None when it is still to be made.
+
+    Raises for every other state: a foreign change of data, another attempt's step, a lost ledger.
+    """
+    state = read_state(uri, table=after.table)
+    if state is None or state.seq < after.seq:
+        return None
+    if state.ledger is not None and (state.ledger.seq, state.ledger.attempt) == (after.seq, after.attempt):
+        return state.version
+    raise _superseded(after)
+
+
+def _refuse_unless_next(transaction: DeltaTransaction, uri: str, *, before: Ledger, after: Ledger) -> None:
+    step = transaction.version_of(APPLICATION_ID) or 0
+    if step > before.seq:
+        raise _superseded(after)
+    if step < before.seq:
+        raise LedgerLostError(table=after.table, path=uri)
+    for source, partitions in after.added.items():
+        for partition in partitions:
+            stands = transaction.version_of(partition_id(source, partition))
+            # Tables of release 0.1.0 have no such id; the step alone fences them.
+            if stands is not None and stands != before.end(source, partition):
+                raise LedgerLostError(table=after.table, path=uri)
+
+
+def _superseded(after: Ledger) -> SupersededError:
+    return SupersededError(table=after.table, seq=after.seq - 1, attempt=after.attempt)
