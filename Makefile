@@ -41,6 +41,8 @@ run: $(FETCHED) ## A job without Airflow: make run JOB=bronze_ingest PIPELINE=sh
 	@$(INSIDE) $(VENV)/bin/spark-submit spark_jobs/$(or $(JOB),bronze_ingest).py --pipeline $(or $(PIPELINE),shop) $(if $(TABLES),--tables $(TABLES))
 tables: $(READY) ## Every table: seen-through, lag, last status
 	@$(INSIDE) $(RUN) -m cdc_lakehouse.inspection tables
+quarantine: $(READY) ## Records that could not be decoded, by table and code
+	@$(INSIDE) $(RUN) -m cdc_lakehouse.inspection quarantine
 sql: $(READY) ## Query bronze and silver by name: make sql, or make sql QUERY='select …'
 	@$(INSIDE) $(RUN) -m cdc_lakehouse.inspection sql $(if $(QUERY),--query "$$QUERY")
 sql: export QUERY := $(QUERY)
@@ -105,5 +107,5 @@ $(FETCHED): $(READY) include/artifacts/artifacts.lock include/log_store/log-stor
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: demo test up down status clean psql run tables sql check new-pipeline lint fmt test-unit \
+.PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
 	test-architecture test-dags test-spark test-stack bench fuzz lock log-store setup java help

@@ -133,6 +133,8 @@ class TableResult:
     """`<topic>` -> `<partition>` -> [from, until) of this run."""
     counts: Mapping[str, int] = field(default_factory=dict)
     errors_by_code: Mapping[str, int] = field(default_factory=dict)
+    open_cases: int | None = None
+    """Records of the table that could not be decoded and still wait, in all; None where nobody counted."""
     seen_through: str | None = None
     """Newest source commit time seen. Called valid-through only where completeness is proved."""
     lag_seconds: float | None = None

@@ -9,7 +9,7 @@ import pytest
 from driver import DAG_ID, GREEN, INGEST  # type: ignore[import-not-found]
 
 from cdc_lakehouse.contract import Job
-from cdc_lakehouse.inspection.snapshot import newest_snapshot
+from cdc_lakehouse.lake.snapshot import newest_snapshot
 
 WAITING = frozenset({"up_for_retry", "failed", "success"})
 

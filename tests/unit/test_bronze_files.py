@@ -161,6 +161,7 @@ def test_statistics_are_those_that_delta_keeps():
         spans=(Span("b", 2, 7, 9, 2), Span("a", 4, 1, 1, 1)),
         timestamps=(1_700_000_000_123_456, 1_700_000_001_000_001),
         without_timestamp=1,
+        errors_by_code={"bad_frame": 1, "truncated": 1},
     )
 
     assert file.statistics() == {
@@ -177,7 +178,13 @@ def test_statistics_are_those_that_delta_keeps():
             "offset": 9,
             "kafka_timestamp": "2023-11-14T22:13:21.001Z",
         },
-        "nullCount": {"topic": 0, "partition": 0, "offset": 0, "kafka_timestamp": 1},
+        "nullCount": {
+            "topic": 0,
+            "partition": 0,
+            "offset": 0,
+            "kafka_timestamp": 1,
+            "decode_error": {"code": 1},
+        },
     }
 
 

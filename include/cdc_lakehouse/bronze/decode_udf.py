@@ -32,7 +32,7 @@ LAYOUT = ParquetLayout(
         *(f"position.{name}" for name in ("phase", "streamed", "kind")),
         *(f"source.{name}" for name in _SOURCE_NAMES),
     ),
-    statistics=("topic", "partition", "offset", "kafka_timestamp"),
+    statistics=("topic", "partition", "offset", "kafka_timestamp", "decode_error.code"),
 )
 Rows = Iterator[tuple[pa.RecordBatch, float]]
 """Bronze rows, and the seconds that `decode` took for them."""

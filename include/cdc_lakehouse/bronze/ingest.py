@@ -16,6 +16,7 @@ from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.batch_size import outgrew
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
+from cdc_lakehouse.bronze.mass import refuse_in_mass
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
 from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve_unknown
 from cdc_lakehouse.bronze.worker_failures import known_failure
@@ -85,7 +86,10 @@ class TableIngest:
         attempt = self._application.attempt
         refuse_unless_next(self._ledger, added, attempt=attempt)
         files = self._written(batch, added)
-        seen = Added.of_files(files).seen_through
+        fresh = Added.of_files(files)
+        run = Added.together([*(commit.added for commit in self._commits), fresh])
+        refuse_in_mass(run, self._table.quarantine_limit, table=self._table.name)
+        seen = fresh.seen_through
         commit = append(
             batch.sparkSession,
             files,

@@ -17,8 +17,9 @@ from cdc_lakehouse.lake.ledger import Ledger
 
 BRONZE_PROPERTIES = {
     "delta.enableTypeWidening": "true",
-    # Bronze is read by coordinate and by time; statistics on payloads would only cost.
-    "delta.dataSkippingStatsColumns": "topic,partition,offset,kafka_timestamp",
+    # Bronze is read by coordinate and by time, and its undecodable records are counted; statistics on
+    # payloads would only cost.
+    "delta.dataSkippingStatsColumns": "topic,partition,offset,kafka_timestamp,decode_error.code",
 }
 
 

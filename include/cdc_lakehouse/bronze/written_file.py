@@ -104,7 +104,10 @@ class WrittenFile:
         told = _told_timestamps(self.timestamps)
         if told is not None:
             least["kafka_timestamp"], most["kafka_timestamp"] = told
-        nulls = {"topic": 0, "partition": 0, "offset": 0, "kafka_timestamp": self.without_timestamp}
+        nulls: dict[str, Any] = {"topic": 0, "partition": 0, "offset": 0}
+        nulls["kafka_timestamp"] = self.without_timestamp
+        # How many records of it are in quarantine, for whoever counts them without opening the file.
+        nulls["decode_error"] = {"code": self.rows - sum(self.errors_by_code.values())}
         return {"numRecords": self.rows, "minValues": least, "maxValues": most, "nullCount": nulls}
 
 

@@ -50,6 +50,11 @@ class OutOfRange(StrEnum):
     """YAML reads a bare `null` as nothing."""
 
 
+class OnQuarantine(StrEnum):
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
 class Connections(_Section):
     """Ids of the Airflow connections that the pipeline uses."""
 
@@ -78,6 +83,15 @@ class Maintenance(_Section):
     """How long the scratch checkpoint of an attempt is kept for whoever looks into it."""
 
 
+class QuarantineLimit(_Section):
+    """So many undecodable records of one run are no accident: the table stops before they are committed."""
+
+    records: Annotated[int, Field(ge=0)] = 10_000
+    """Of one run."""
+    share: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """Of the records of a run; asked from the hundredth undecodable one on."""
+
+
 class TableOptions(_Section):
     """What a table may set; `defaults` sets it for all tables of the pipeline."""
 
@@ -88,8 +102,10 @@ class TableOptions(_Section):
     out_of_range: OutOfRange = OutOfRange.UNDECODABLE
     """What becomes of a value that its column cannot hold (infinity, a year beyond 9999): `undecodable` keeps
     the whole record out of silver, `as_null` stores NULL, names the column in bronze and counts the row."""
-    on_quarantine: Literal["continue"] = "continue"
-    """Later events of a key go on while an earlier record of it could not be decoded."""
+    on_quarantine: OnQuarantine = OnQuarantine.CONTINUE
+    """While bronze holds records that could not be decoded: `continue` merges the others, later events of the
+    same key too; `stop` leaves silver as it is until none is open."""
+    quarantine_limit: QuarantineLimit = QuarantineLimit()
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 500_000
     """Records per micro-batch over all partitions: one bronze commit each."""
 

@@ -23,6 +23,8 @@
         ├── TopicRecreatedError       TOPIC_RECREATED
         ├── IncompatibleSchemaError   INCOMPATIBLE_SCHEMA
         ├── SchemaMisfitError         SCHEMA_MISFIT
+        ├── QuarantineLimitError      QUARANTINE_LIMIT
+        ├── QuarantineOpenError       QUARANTINE_OPEN
         ├── KeySchemaDriftError       KEY_SCHEMA_DRIFT
         ├── SchemaConflictError       SCHEMA_CONFLICT
         ├── UnsupportedEventError     UNSUPPORTED_EVENT
@@ -54,6 +56,8 @@ from cdc_lakehouse.errors.data import (
     KeySchemaDriftError,
     LedgerLostError,
     OffsetsLostError,
+    QuarantineLimitError,
+    QuarantineOpenError,
     SchemaConflictError,
     SchemaMisfitError,
     TopicMissingError,
@@ -90,6 +94,8 @@ __all__ = [
     "MissingConnectionError",
     "NotSupportedYetError",
     "OffsetsLostError",
+    "QuarantineLimitError",
+    "QuarantineOpenError",
     "RegistryUnavailableError",
     "RetryableError",
     "SchemaConflictError",

@@ -61,6 +61,34 @@ class SchemaMisfitError(DataError):
     detail: str
 
 
+class QuarantineLimitError(DataError):
+    code = "QUARANTINE_LIMIT"
+    sentence = "{bad} of {rows} record(s) of {table} in this run cannot be decoded ({by_code}), first {first}"
+    advice = (
+        "Nothing of this batch was written, and Kafka still has it. So many at once are a fault of the "
+        "producer or of its schemas: repair it. If they are what they are, raise the table's "
+        "`quarantine_limit`; bronze then keeps them with their bytes."
+    )
+    table: str
+    bad: int
+    rows: int
+    by_code: str
+    first: str
+
+
+class QuarantineOpenError(DataError):
+    code = "QUARANTINE_OPEN"
+    sentence = (
+        "{count} record(s) of {table} in bronze could not be decoded, and it says `on_quarantine: stop`"
+    )
+    advice = (
+        "Silver was left as it is. `make quarantine` lists them. Set `on_quarantine: continue` to merge the "
+        "others without them."
+    )
+    table: str
+    count: int
+
+
 class KeySchemaDriftError(DataError):
     code = "KEY_SCHEMA_DRIFT"
     sentence = "the key of {table} was ({was}) and is now ({now})"

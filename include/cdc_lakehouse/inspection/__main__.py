@@ -1,4 +1,4 @@
-"""`python -m cdc_lakehouse.inspection`: tables, sql."""
+"""`python -m cdc_lakehouse.inspection`: tables, quarantine, sql."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from cdc_lakehouse.config.settings import Role, connection_from_environment, sto
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.inspection.catalog import Catalog
 from cdc_lakehouse.inspection.overview import overview
-from cdc_lakehouse.inspection.printing import print_overview, print_rows
+from cdc_lakehouse.inspection.printing import print_overview, print_quarantine, print_rows
 from cdc_lakehouse.inspection.prompt import prompt
+from cdc_lakehouse.inspection.quarantine import quarantine
 from cdc_lakehouse.inspection.query import LakeQueries, QueryRefusedError
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
 
@@ -57,6 +58,13 @@ def tables() -> None:
     """Every table of every pipeline: last ingest and merge, how far it is, what went wrong last."""
     with _sentences():
         print_overview(overview(_root(), _pipelines(), now=datetime.now(UTC)))
+
+
+@app.command("quarantine")
+def list_quarantine() -> None:
+    """Records that could not be decoded, by table and code. Bronze keeps their bytes."""
+    with _sentences():
+        print_quarantine(quarantine(_root(), _pipelines()))
 
 
 @app.command()

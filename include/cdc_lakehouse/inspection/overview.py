@@ -9,9 +9,10 @@ from datetime import datetime
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import Job, JobResult, TableResult
 from cdc_lakehouse.errors import LakehouseError
-from cdc_lakehouse.inspection.snapshot import newest_snapshot
 from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.reports import newest_results
+from cdc_lakehouse.lake.snapshot import newest_snapshot
 from cdc_lakehouse.lake.state import read_state
 
 NEVER = "never run"
@@ -31,6 +32,8 @@ class TableOverview:
     bronze_version: int | None
     silver_version: int | None
     rows: int | None
+    open_cases: int
+    """Records of bronze that could not be decoded: silver is incomplete by them."""
     problem: str
     """Sentence of the newest error that still stands; empty when there is none."""
 
@@ -64,6 +67,7 @@ def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetim
         bronze_version=stands.bronze_version,
         silver_version=stands.silver_version,
         rows=stands.rows,
+        open_cases=stands.open_cases,
         problem=next(filter(None, problems), ""),
     )
 
@@ -74,6 +78,7 @@ class _Standing:
     bronze_version: int | None = None
     silver_version: int | None = None
     rows: int | None = None
+    open_cases: int = 0
 
 
 def _standing(lake: Lake, table: str) -> _Standing:
@@ -87,6 +92,7 @@ def _standing(lake: Lake, table: str) -> _Standing:
         bronze_version=None if bronze is None else bronze.version,
         silver_version=None if silver is None else silver.version,
         rows=None if snapshot is None else snapshot.row_count,
+        open_cases=0 if bronze is None else open_cases(lake.bronze(table)),
     )
 
 

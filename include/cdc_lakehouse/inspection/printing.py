@@ -13,6 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from cdc_lakehouse.inspection.overview import TableOverview, counted
+from cdc_lakehouse.inspection.quarantine import Cases
 
 MOST_ROWS = 200
 _WIDTH_OF_A_FILE = 240
@@ -24,7 +25,18 @@ def _console() -> Console:
 
 
 def print_overview(found: Sequence[TableOverview]) -> None:
-    headings = ("pipeline", "table", "ingest", "merge", "seen-through", "lag", "rows", "bronze", "silver")
+    headings = (
+        "pipeline",
+        "table",
+        "ingest",
+        "merge",
+        "state",
+        "seen-through",
+        "lag",
+        "rows",
+        "bronze",
+        "silver",
+    )
     table = Table(*headings, box=SIMPLE_HEAD)
     for entry in found:
         table.add_row(
@@ -32,6 +44,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             entry.table,
             Text(entry.ingest, style=_STYLES.get(entry.ingest, "dim")),
             Text(entry.merge, style=_STYLES.get(entry.merge, "dim")),
+            Text(f"incomplete({entry.open_cases})", style="yellow") if entry.open_cases else "",
             _moment(entry.seen_through),
             "" if entry.lag_seconds is None else f"{entry.lag_seconds:.0f} s",
             *map(_number, (entry.rows, entry.bronze_version, entry.silver_version)),
@@ -53,6 +66,20 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             style="dim",
         )
     )
+
+
+def print_quarantine(found: Sequence[Cases]) -> None:
+    table = Table("pipeline", "table", "code", "records", "schemas", "since", "first", box=SIMPLE_HEAD)
+    for each in found:
+        schemas = ", ".join(map(str, each.schema_ids))
+        since, first = _moment(each.since), ", ".join(each.first)
+        table.add_row(each.pipeline, each.table, each.code, str(each.count), schemas, since, first)
+    console = _console()
+    if found:
+        console.print(table)
+    for each in found:
+        console.print(Text(f"{each.pipeline}.{each.table} {each.first[0]}: {each.detail}", style="dim"))
+    console.print(Text(f"{sum(each.count for each in found)} records in quarantine", style="bold"))
 
 
 def print_rows(rows: pa.Table, *, most: int = MOST_ROWS) -> None:

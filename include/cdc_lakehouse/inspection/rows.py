@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
-from cdc_lakehouse.inspection.deletion_vectors import deleted_rows
-from cdc_lakehouse.inspection.snapshot import DataFile, Snapshot, newest_snapshot
+from cdc_lakehouse.lake.deletion_vectors import deleted_rows
+from cdc_lakehouse.lake.snapshot import DataFile, Snapshot, newest_snapshot
 
 
 def read_rows(uri: str) -> pa.Table | None:

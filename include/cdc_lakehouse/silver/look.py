@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
-from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.config.models import OnQuarantine, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.errors import QuarantineOpenError
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
+from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.silver.plan import first_ledger, is_small, plan_work
 
@@ -30,6 +32,8 @@ class MergeTask:
     before: Ledger
     """Silver's."""
     work: Ranges
+    open_cases: int
+    """Records of bronze that could not be decoded."""
     small: bool
     """Whether it is done before code for it is compiled."""
 
@@ -48,10 +52,19 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     work = plan_work(bronze.ledger, before)
     if not work:
         return TableResult(table=table.name, status=TableStatus.IDLE)
+    waiting = open_cases(lake.bronze(table.name))
+    if waiting and table.on_quarantine is OnQuarantine.STOP:
+        raise QuarantineOpenError(table=table.name, count=waiting)
     logger.info("merge planned", extra={"ranges": work})
     small = is_small(work, table_bytes=silver.size_bytes if silver is not None else 0)
     return MergeTask(
-        table, bronze_version=bronze.version, held=bronze.ledger, before=before, work=work, small=small
+        table,
+        bronze_version=bronze.version,
+        held=bronze.ledger,
+        before=before,
+        work=work,
+        open_cases=waiting,
+        small=small,
     )
 
 

@@ -67,6 +67,7 @@ def _told(
             "rows_deleted": result.deleted,
         },
         errors_by_code=facts.errors_by_code,
+        open_cases=task.open_cases,
         seen_through=ledger.seen_through,
         lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
         seconds=seconds,

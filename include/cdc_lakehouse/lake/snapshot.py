@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,7 +20,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from pyarrow.fs import FileSelector, FileSystem
 
 from cdc_lakehouse.errors import NotSupportedYetError, StorageUnavailableError
-from cdc_lakehouse.inspection.deletion_vectors import DeletionVector
+from cdc_lakehouse.lake.deletion_vectors import DeletionVector
 
 _KNOWN_FEATURES = frozenset({"deletionVectors", "timestampNtz", "typeWidening", "vacuumProtocolCheck"})
 _COMMIT = re.compile(r"^(\d{20})\.json$")
@@ -34,6 +34,8 @@ class DataFile:
     rows: int | None
     """Before deletions; None when the writer kept no statistics."""
     deleted: DeletionVector | None
+    nulls: Mapping[str, Any] = field(default_factory=dict)
+    """Column -> how many rows have none, as the log tells it; a struct's members stand below its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,9 @@ def _apply(action: Mapping[str, Any], active: dict[str, DataFile]) -> None:
         active.pop(unquote(removed["path"]), None)
     if added:
         vector = added.get("deletionVector")
-        rows = json.loads(added["stats"]).get("numRecords") if added.get("stats") else None
+        told = json.loads(added["stats"]) if added.get("stats") else {}
         path = unquote(added["path"])
         deleted = DeletionVector.from_action(vector) if vector else None
-        active[path] = DataFile(path=path, rows=rows, deleted=deleted)
+        active[path] = DataFile(
+            path=path, rows=told.get("numRecords"), deleted=deleted, nulls=told.get("nullCount", {})
+        )

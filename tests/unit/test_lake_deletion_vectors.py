@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pytest
 
-from cdc_lakehouse.inspection.deletion_vectors import (
+from cdc_lakehouse.lake.deletion_vectors import (
     DeletionVector,
     UnreadableVectorError,
     deleted_rows,
