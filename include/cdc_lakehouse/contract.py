@@ -143,6 +143,8 @@ class TableResult:
     """`bronze` / `silver` -> Delta version after this run."""
     batches: int = 0
     """Commits of this run."""
+    drain: Mapping[str, float] = field(default_factory=dict)
+    """Of an ingest: `done` and `left` of the offsets that Kafka held, `seconds`, `per_second`."""
     schema_ids: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """`key` / `value` -> ids of writer schemas that the records of this run have; GUIDs are left out."""
     registry: Mapping[str, str | int] = field(default_factory=dict)

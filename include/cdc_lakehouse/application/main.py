@@ -144,6 +144,7 @@ def _effort(table: TableResult) -> dict[str, object]:
     """What the one who tunes looks for; absent where a job has no such thing."""
     facts = {
         "batches": table.batches,
+        "drain": table.drain,
         "seconds": table.seconds,
         "decode_seconds": table.decode_seconds,
         "decoded_per_second": table.decoded_per_second,

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
 from typing import TypeVar
 
 from cdc_lakehouse import log
@@ -23,6 +24,14 @@ _PER_CORE = 2
 _MOST = 16
 
 Found = TypeVar("Found")
+
+
+class UnfinishedError(Exception):
+    """A table failed, for the reason that is its cause, after it had done something."""
+
+    def __init__(self, so_far: TableResult) -> None:
+        super().__init__(so_far)
+        self.so_far = so_far
 
 
 def each_table(
@@ -44,14 +53,15 @@ def each_table(
             try:
                 return work(table)
             except Exception as exc:  # noqa: BLE001 - a table's failure, of whatever kind, is its own
+                stopped = exc if isinstance(exc, UnfinishedError) else None
                 cause = translated(
-                    exc,
+                    exc if stopped is None else stopped.__cause__ or stopped,
                     table=table.name,
                     attempt=application.attempt,
                     bootstrap=bootstrap,
                     root=application.lake.root,
                 )
-                return failed(table.name, cause)
+                return failed(table.name, cause, so_far=None if stopped is None else stopped.so_far)
 
     limit = at_once or tables_at_once(application.pipeline, chosen, cores=os.cpu_count() or 1)
     with ThreadPoolExecutor(max_workers=limit, thread_name_prefix="table") as pool:
@@ -67,10 +77,10 @@ def tables_at_once(pipeline: Pipeline, tables: Iterable[Table], *, cores: int) -
     return told or pipeline.tables_at_once or min(_MOST, _PER_CORE * cores)
 
 
-def failed(table: str, exc: BaseException) -> TableResult:
+def failed(table: str, exc: BaseException, *, so_far: TableResult | None = None) -> TableResult:
     """The result of a table that an exception ended; a bug keeps its traceback in the log."""
     error = as_table_error(exc)
     if error.exit_code is ExitCode.BUG:
         logger.error("unexpected failure", exc_info=exc)
     status = TableStatus.SUPERSEDED if isinstance(exc, SupersededError) else TableStatus.FAILED
-    return TableResult(table=table, status=status, error=error)
+    return replace(so_far or TableResult(table=table, status=status), status=status, error=error)

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.bronze.checkpoint import end_of_batch, starting_offsets
+from cdc_lakehouse.bronze.layout import lay_out
 from cdc_lakehouse.bronze.plan import DrainPlan
+from cdc_lakehouse.bronze.progress import Progress
 from cdc_lakehouse.lake.ledger import Ranges
 
 logger = logging.getLogger(__name__)
@@ -26,24 +28,30 @@ def drain(
     checkpoint: str,
     kafka: Mapping[str, str],
     max_offsets_per_trigger: int,
+    progress: Progress,
 ) -> None:
     """Call `write` with each micro-batch and its exact range, in order; raise what it raised.
 
     The checkpoint is scratch: it starts at the ledger's end and nobody reads it afterwards. A second
     call with a plan that was carried out already is stopped by `write`.
     """
-    records = (
-        session.readStream.format("kafka")
-        .options(**{f"kafka.{key}": value for key, value in kafka.items()})
-        .option("kafka.isolation.level", "read_committed")
-        .option("subscribe", ",".join(topic.name for topic in plan.topics))
-        .option("startingOffsets", starting_offsets(plan.start))
-        .option("maxOffsetsPerTrigger", max_offsets_per_trigger)
-        .option("failOnDataLoss", "true")
-        .option("includeHeaders", "true")
-        .load()
+    cores = session.sparkContext.defaultParallelism
+    layout = lay_out(plan.backlogs(), cores=cores, per_batch=max_offsets_per_trigger)
+    records = _records(
+        session,
+        plan,
+        kafka=kafka,
+        max_offsets_per_trigger=max_offsets_per_trigger,
+        records_per_task=layout.records_per_task,
     )
-    batches = _Batches(plan=plan, write=write, checkpoint=checkpoint, position=plan.start)
+    batches = _Batches(
+        plan=plan,
+        write=write,
+        checkpoint=checkpoint,
+        position=plan.start,
+        tasks=layout.tasks,
+        progress=progress,
+    )
     query = (
         records.writeStream.foreachBatch(batches.on_batch)
         .option("checkpointLocation", checkpoint)
@@ -52,7 +60,8 @@ def drain(
         .start()
     )
     try:
-        query.awaitTermination()
+        with progress:
+            query.awaitTermination()
     except Exception:
         if batches.failure is not None:
             raise batches.failure from None
@@ -60,6 +69,28 @@ def drain(
     finally:
         if query.isActive:
             query.stop()
+
+
+def _records(
+    session: SparkSession,
+    plan: DrainPlan,
+    *,
+    kafka: Mapping[str, str],
+    max_offsets_per_trigger: int,
+    records_per_task: int,
+) -> DataFrame:
+    return (
+        session.readStream.format("kafka")
+        .options(**{f"kafka.{key}": value for key, value in kafka.items()})
+        .option("kafka.isolation.level", "read_committed")
+        .option("subscribe", ",".join(topic.name for topic in plan.topics))
+        .option("startingOffsets", starting_offsets(plan.start))
+        .option("maxOffsetsPerTrigger", max_offsets_per_trigger)
+        .option("maxRecordsPerPartition", records_per_task)
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
+        .load()
+    )
 
 
 @dataclass(slots=True)
@@ -70,6 +101,8 @@ class _Batches:
     write: WriteBatch
     checkpoint: str
     position: Mapping[str, Mapping[int, int]]
+    tasks: int | None
+    progress: Progress
     failure: Exception | None = None
     context: Context = field(default_factory=copy_context)
     """Spark calls from a thread of its own, which knows nothing of the facts bound to log lines."""
@@ -81,10 +114,13 @@ class _Batches:
         end = end_of_batch(self.checkpoint, batch_id)
         added = self.plan.added(self.position, end)
         logger.info("batch planned", extra={"batch": batch_id, "ranges": added})
+        offsets = sum(until - start for parts in added.values() for start, until in parts.values())
+        self.progress.reading(offsets)
         try:
-            self.write(batch, added)
+            self.write(batch if self.tasks is None else batch.coalesce(self.tasks), added)
         except Exception as exc:
             # The way through the JVM would turn it into text.
             self.failure = exc
             raise
+        self.progress.committed(offsets)
         self.position = end

@@ -18,6 +18,7 @@ from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.mass import refuse_in_mass
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
+from cdc_lakehouse.bronze.progress import Progress
 from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve_unknown
 from cdc_lakehouse.bronze.worker_failures import known_failure
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
@@ -51,6 +52,7 @@ class TableIngest:
         self._ledger = plan.ledger
         self._commits: list[CommitResult] = []
         self._wide = False
+        self._progress = Progress(plan.backlog)
 
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
         """Drain the plan. A second call finds the ledger advanced and is refused as superseded."""
@@ -68,6 +70,7 @@ class TableIngest:
             schema = table_schema(self._schemas.columns)
             create_if_missing(session, self._uri, schema=schema, properties=BRONZE_PROPERTIES)
         prepared = time.monotonic()
+        self._progress = Progress(self._plan.backlog)
         drain(
             session,
             self._plan,
@@ -75,9 +78,14 @@ class TableIngest:
             checkpoint=self._application.lake.checkpoint(self._table.name, self._application.attempt),
             kafka=kafka,
             max_offsets_per_trigger=self._table.max_offsets_per_trigger,
+            progress=self._progress,
         )
         seconds = {"prepare": prepared - started, "drain": time.monotonic() - prepared}
         return self._result({name: round(value, 3) for name, value in seconds.items()})
+
+    def so_far(self) -> TableResult | None:
+        """What is committed, for the report of a drain that failed; None when nothing is."""
+        return self._result({}) if self._commits else None
 
     def _write(self, batch: DataFrame, added: Ranges) -> None:
         """One batch, one commit."""
@@ -171,6 +179,7 @@ class TableIngest:
             seconds=seconds,
             versions={"bronze": self._commits[-1].version} if self._commits else {},
             batches=len(self._commits),
+            drain=self._progress.pace().report(),
             schema_ids=added.schema_ids(),
             registry={"source": self._writers.source.value, "calls": self._registry.calls},
             decode_seconds=round(decode_seconds, 3),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.application.per_table import each_table
+from cdc_lakehouse.application.per_table import UnfinishedError, each_table
 from cdc_lakehouse.bronze.ingest import TableIngest
 from cdc_lakehouse.bronze.look import DrainTask, look, looked
 from cdc_lakehouse.config.kafka_settings import bootstrap_servers, java_kafka_settings
@@ -42,7 +42,13 @@ def _drain(application: Application, tasks: dict[str, DrainTask]) -> list[TableR
         def work(table: Table) -> TableResult:
             plan = tasks[table.name].plan
             run = TableIngest(application, table, plan=plan, registry=schemas)
-            return run.run(kafka=java_kafka_settings(connection))
+            try:
+                return run.run(kafka=java_kafka_settings(connection))
+            except Exception as exc:
+                # What is committed stays, whatever came then, and the report says so.
+                if (so_far := run.so_far()) is not None:
+                    raise UnfinishedError(so_far) from exc
+                raise
 
         return each_table(
             application,

@@ -14,11 +14,13 @@ from cdc_lakehouse.config.kafka_settings import bootstrap_servers, librdkafka_se
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
 from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
 from cdc_lakehouse.lake.ledger import Kind, Ledger, by_topic
+from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.state import read_state
 
 logger = logging.getLogger(__name__)
@@ -48,6 +50,8 @@ def look(application: Application) -> list[DrainTask | TableResult]:
     facts = cluster.facts({topic for table in application.tables for topic in table.topics})
 
     def look_at(table: Table) -> DrainTask | TableResult:
+        if _is_idle_at_first_sight(application, table, cluster=cluster, facts=facts):
+            return TableResult(table=table.name, status=TableStatus.IDLE)
         plan = _plan(application, table, cluster=cluster, facts=facts)
         if plan.is_idle:
             return TableResult(table=table.name, status=TableStatus.IDLE)
@@ -78,6 +82,19 @@ def looked(application: Application) -> list[TableResult]:
     return [found.planned() if isinstance(found, DrainTask) else found for found in look(application)]
 
 
+def _is_idle_at_first_sight(
+    application: Application, table: Table, *, cluster: Cluster, facts: ClusterFacts
+) -> bool:
+    """Whether the newest commit alone says so; whatever else it says is asked for again, and thoroughly."""
+    newest = newest_ledger(application.lake.bronze(table.name), table=table.name)
+    if newest is None:
+        return False
+    try:
+        return _plan_from(newest.ledger, application, table, cluster=cluster, facts=facts).is_idle
+    except LakehouseError:
+        return False
+
+
 def _plan(application: Application, table: Table, *, cluster: Cluster, facts: ClusterFacts) -> DrainPlan:
     state = read_state(application.lake.bronze(table.name), table=table.name)
     ledger = state.ledger if state is not None else None
@@ -88,6 +105,12 @@ def _plan(application: Application, table: Table, *, cluster: Cluster, facts: Cl
             table=table.name,
             cluster_id=facts.cluster_id,
         )
+    return _plan_from(ledger, application, table, cluster=cluster, facts=facts)
+
+
+def _plan_from(
+    ledger: Ledger, application: Application, table: Table, *, cluster: Cluster, facts: ClusterFacts
+) -> DrainPlan:
     first = _first(application.pipeline.start, table, ledger, cluster=cluster, facts=facts)
     return plan_drain(ledger, table.topics, facts=facts, first=first)
 

@@ -36,11 +36,15 @@ class DrainPlan:
     @property
     def backlog(self) -> int:
         """Offsets to go; transactions and compaction leave fewer records than that."""
-        return sum(
+        return sum(self.backlogs())
+
+    def backlogs(self) -> list[int]:
+        """The same per partition."""
+        return [
             self.until[topic][partition] - offset
             for topic, partitions in self.start.items()
             for partition, offset in partitions.items()
-        )
+        ]
 
     @property
     def topic_ids(self) -> dict[str, str]:

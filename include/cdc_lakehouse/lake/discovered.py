@@ -11,6 +11,7 @@ from cdc_lakehouse.kafka.discovery import is_discovered
 from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.ledger import Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.state import read_state
 
 
@@ -32,15 +33,21 @@ def with_tables_of_the_lake(pipeline: Pipeline, *, root: str) -> Pipeline:
 def _table(pipeline: Pipeline, lake: Lake, name: str) -> Table | None:
     if pipeline.discover is None:
         return None
+    newest = newest_ledger(lake.bronze(name), table=name)
     try:
-        state = read_state(lake.bronze(name), table=name)
+        ledger = newest.ledger if newest is not None else _ledger(lake, name)
     except LakehouseError:
         # What is wrong with it is said by whoever works on it, under its name. No topic is called like that.
         return pipeline.discover.table(name, topics=(name,))
-    topics = _topics(state.ledger) if state is not None and state.ledger is not None else ()
+    topics = _topics(ledger) if ledger is not None else ()
     if not topics or not all(is_discovered(pipeline.discover, topic) for topic in topics):
         return None
     return pipeline.discover.table(name, topics=topics)
+
+
+def _ledger(lake: Lake, name: str) -> Ledger | None:
+    state = read_state(lake.bronze(name), table=name)
+    return state.ledger if state is not None else None
 
 
 def _topics(ledger: Ledger) -> tuple[str, ...]:

@@ -10,8 +10,10 @@ from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import OnQuarantine, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
-from cdc_lakehouse.errors import QuarantineOpenError
+from cdc_lakehouse.errors import LakehouseError, QuarantineOpenError
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.silver.plan import first_ledger, is_small, plan_work
@@ -44,6 +46,8 @@ class MergeTask:
 
 def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     lake = application.lake
+    if _is_level_at_first_sight(lake, table.name):
+        return TableResult(table=table.name, status=TableStatus.IDLE)
     bronze = read_state(lake.bronze(table.name), table=table.name)
     if bronze is None or bronze.ledger is None:
         return TableResult(table=table.name, status=TableStatus.IDLE)
@@ -66,6 +70,18 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
         open_cases=waiting,
         small=small,
     )
+
+
+def _is_level_at_first_sight(lake: Lake, table: str) -> bool:
+    """Whether the newest commits alone say so; whatever else they say is asked for again, and thoroughly."""
+    bronze = newest_ledger(lake.bronze(table), table=table)
+    silver = newest_ledger(lake.silver(table), table=table)
+    if bronze is None or silver is None:
+        return False
+    try:
+        return not plan_work(bronze.ledger, silver.ledger)
+    except LakehouseError:
+        return False
 
 
 def looked(application: Application) -> list[TableResult]:

@@ -1,0 +1,91 @@
+"""The ledger of a table whose newest commits are ours, by reading these commits only.
+
+For looks at idle tables, of which there are many: a fraction of what a whole state costs. It gives no answer
+rather than a doubtful one; whoever gets none, or finds work, asks `state.read_state`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyarrow.fs import FileSystem, FileType
+
+from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.lake.filesystem import filesystem_of
+from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
+
+_MAINTENANCE = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
+"""What may stand on top of our newest step without a thought."""
+_MOST_COMMITS = 8
+_WINDOW = 12
+"""Versions that are asked for at once; Delta writes a checkpoint every ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    version: int
+    ledger: Ledger
+
+
+def newest_ledger(uri: str, *, table: str) -> Newest | None:
+    """None where the table does not exist, or where its newest commits leave any question open."""
+    try:
+        filesystem, folder = filesystem_of(f"{uri}/_delta_log")
+        version = _newest_version(filesystem, folder)
+        ledger = None if version is None else _stated_by(filesystem, folder, version, table=table)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, LakehouseError):
+        return None  # what cannot be read here is read, and told, by the long way
+    return None if ledger is None or version is None else Newest(version, ledger)
+
+
+def _newest_version(filesystem: FileSystem, folder: str) -> int | None:
+    """Commits are numbered without a gap, so nothing has to be listed."""
+    found, start, window = None, _checkpointed(filesystem, folder), _WINDOW
+    while True:
+        paths = [_commit(folder, version) for version in range(start, start + window)]
+        exist = [info.type is FileType.File for info in filesystem.get_file_info(paths)]
+        existing = exist.index(False) if False in exist else window
+        if existing:
+            found = start + existing - 1
+        if existing < window:
+            return found
+        start, window = start + window, window * 2
+
+
+def _checkpointed(filesystem: FileSystem, folder: str) -> int:
+    path = f"{folder}/_last_checkpoint"
+    if filesystem.get_file_info(path).type is not FileType.File:
+        return 0
+    return int(json.loads(_read(filesystem, path))["version"])
+
+
+def _stated_by(filesystem: FileSystem, folder: str, newest: int, *, table: str) -> Ledger | None:
+    for version in range(newest, max(-1, newest - _MOST_COMMITS), -1):
+        actions = list(_actions(_read(filesystem, _commit(folder, version))))
+        info = next(action["commitInfo"] for action in actions if "commitInfo" in action)
+        ledger = Ledger.from_json(info.get("userMetadata") or "", table=table)
+        if ledger is not None:
+            step = {action["txn"]["appId"]: action["txn"]["version"] for action in actions if "txn" in action}
+            return ledger if (ledger.table, ledger.seq) == (table, step.get(APPLICATION_ID)) else None
+        if info.get("operation") not in _MAINTENANCE:
+            return None
+    return None
+
+
+def _actions(commit: bytes) -> Iterator[dict[str, Any]]:
+    """Those that say something about progress; files are left alone, of which there may be many."""
+    for line in commit.splitlines():
+        if not line.startswith((b'{"add"', b'{"remove"')):
+            yield json.loads(line)
+
+
+def _read(filesystem: FileSystem, path: str) -> bytes:
+    with filesystem.open_input_stream(path) as stream:
+        return bytes(stream.read())
+
+
+def _commit(folder: str, version: int) -> str:
+    return f"{folder}/{version:020d}.json"
