@@ -16,6 +16,7 @@ from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.batch_size import outgrew
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
+from cdc_lakehouse.bronze.layout import is_small
 from cdc_lakehouse.bronze.mass import refuse_in_mass
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
 from cdc_lakehouse.bronze.progress import Progress
@@ -56,7 +57,7 @@ class TableIngest:
 
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
         """Drain the plan. A second call finds the ledger advanced and is refused as superseded."""
-        session = self._application.spark.isolated()
+        session = self._application.spark.isolated(small=is_small(self._plan.backlog))
         started = time.monotonic()
         existing = schema_of(session, self._uri)
         self._schemas = resolve_subjects(

@@ -24,13 +24,18 @@ class Layout:
     """
 
 
+def is_small(backlog: int) -> bool:
+    """Whether reading it takes less time than compiling code for it."""
+    return backlog <= _SMALL
+
+
 def lay_out(backlogs: Iterable[int], *, cores: int, per_batch: int) -> Layout:
     """`backlogs` of the partitions; a batch holds at most `per_batch` records of all of them."""
     ahead = [backlog for backlog in backlogs if backlog > 0]
     total = min(sum(ahead), per_batch)
     pieces = max(1, cores) * _PIECES_PER_CORE
     records_per_task = max(_SMALLEST_PIECE, -(-total // pieces))
-    if sum(ahead) > _SMALL or len(ahead) < 2:
+    if not is_small(sum(ahead)) or len(ahead) < 2:
         return Layout(records_per_task=records_per_task, tasks=None)
     tasks = max(1, min(cores, -(-total // _RECORDS_PER_SMALL_TASK)))
     return Layout(records_per_task=records_per_task, tasks=tasks)
