@@ -44,6 +44,15 @@ def make_topic(stack: RunningStack, topic: str, *, partitions: int = 1, **config
         future.result(30)
 
 
+def register_like(stack: RunningStack, topic: str, *, like: str) -> None:
+    """The newest schemas of one topic for another, as a connector would that writes the same there."""
+    with stack.registry.client() as client:
+        for side in ("key", "value"):
+            known = client.get(f"/subjects/{like}-{side}/versions/latest").raise_for_status().json()
+            body = {"schema": known["schema"], "schemaType": "AVRO"}
+            client.post(f"/subjects/{topic}-{side}/versions", json=body).raise_for_status()
+
+
 def fill(
     stack: RunningStack, topic: str, *, key: bytes, value: bytes, counts: Mapping[int, int], **settings: str
 ) -> None:

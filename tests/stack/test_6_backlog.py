@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from backlogs import HEAD, fill, make_topic, one_record, run_job  # type: ignore[import-not-found]
+from backlogs import HEAD, fill, make_topic, one_record, register_like, run_job  # type: ignore[import-not-found]
 from deltalake import DeltaTable
 
 from cdc_lakehouse.contract import Job, TableStatus
@@ -30,6 +30,8 @@ def drained(stack, tmp_path_factory):
     folder = tmp_path_factory.mktemp("backlog")
     (folder / "backlog.yaml").write_text(HEAD.format(name="backlog") + PIPELINE)
     key, value = one_record(stack, "shop.public.customers")
+    for topic in ("backlog.public.skewed", "backlog.public.wide"):
+        register_like(stack, topic, like="shop.public.customers")
     make_topic(stack, "backlog.public.skewed", partitions=4)
     fill(stack, "backlog.public.skewed", key=key, value=value, counts={0: HUGE, 1: SMALL, 2: SMALL, 3: SMALL})
     make_topic(stack, "backlog.public.wide", max_message_bytes="26214400")
