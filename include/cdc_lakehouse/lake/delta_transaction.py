@@ -7,10 +7,12 @@ The only module that knows this API, which Delta keeps for itself: what is relie
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
+from uuid import uuid4
 
 from delta.exceptions import (
     ConcurrentAppendException,
@@ -134,6 +136,41 @@ def why(exc: Exception) -> str:
 def _first_line(name: str, message: str | None) -> str:
     lines = (message or "").strip().splitlines()
     return f"{name}: {lines[0] if lines else 'no message'}"
+
+
+def create_table(
+    session: SparkSession, uri: str, *, schema: StructType, properties: Mapping[str, str]
+) -> None:
+    """Version 0 of a table. A second call, or another's at the same moment, changes nothing.
+
+    Delta's own builder takes a folder that is not empty for a table, and then does not make one: what a
+    process leaves that ended before its first commit would stop the table for good.
+    """
+    jvm = session._jvm
+    none = jvm.scala.Option.empty()
+    transaction = (
+        getattr(jvm, f"{_DELTA}.DeltaLog").forTable(session._jsparkSession, uri).startTransaction(none, none)
+    )
+    if int(transaction.readVersion()) >= 0:
+        return
+    document = {
+        "id": str(uuid4()),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema.json(),
+        "partitionColumns": [],
+        "configuration": dict(properties),
+        "createdTime": time.time_ns() // 1_000_000,
+    }
+    actions = getattr(getattr(jvm, f"{_DELTA}.actions.Action$"), "MODULE$")
+    metadata = actions.fromJson(json.dumps({"metaData": document}))
+    transaction.updateMetadataForNewTable(metadata)
+    operation = getattr(jvm, f"{_DELTA}.DeltaOperations$CreateTable")(metadata, False, False, none)
+    nothing = jvm.scala.jdk.javaapi.CollectionConverters.asScala(jvm.java.util.ArrayList()).toSeq()
+    try:
+        transaction.commit(nothing, operation)
+    except Exception as exc:
+        if refusal_of(exc) is not Refusal.CHANGED:
+            raise
 
 
 class DeltaTransaction:
