@@ -14,6 +14,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from bench.processes import megabytes, worker_pids  # type: ignore[import-not-found]
@@ -23,6 +25,9 @@ from bench.spark_variants import VARIANTS  # type: ignore[import-not-found]
 from bench.timing import timed  # type: ignore[import-not-found]
 from bench.verify_spark import verify  # type: ignore[import-not-found]
 from bench.workloads import UDF, Workload  # type: ignore[import-not-found]
+from cdc_lakehouse.bronze.batch_size import limit
+
+_SHOWN = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ def _open(workload_name: str, name: str, folder: Path) -> None:
     workload = next(each for each in UDF if each.name == workload_name)
     variant, stream = VARIANTS[name.removesuffix("_clean")], workload.stream_of(name)
     spark = _mine.enter_context(engine(folder / workload.name / name, records=folder))
+    limit(spark.session, by_bytes=stream.shape.wide)
     block = spark.rows(stream, workload.block)
     spark.tagged(f"verify/{workload.name}/{name}")
     bad = verify(variant, stream, block, size=workload.block, folder=spark.folder)
@@ -97,7 +103,11 @@ def _close() -> None:
 def _run() -> Looked:
     (racer,) = _racers
     jvm = racer.engine.jvm
-    lap = timed(jvm, racer.result, racer.records)
+    try:
+        lap = timed(jvm, racer.result, racer.records)
+    except (PySparkException, Py4JError) as exc:
+        # What the JVM raised does not pass from process to process.
+        raise RuntimeError(f"{racer.tag}: {str(exc)[:_SHOWN]}") from None
     peaks = [megabytes(pid, "VmHWM") for pid in worker_pids(jvm, racer.tag)]
     return Looked(lap, max(peaks, default=0.0), megabytes(jvm, "VmHWM"))
 

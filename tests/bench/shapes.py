@@ -27,6 +27,8 @@ class Shape:
     fields: tuple[Field, ...]
     row: Callable[[random.Random, int], Row]
     """Raw values, as they stand on the wire: an int for a date, bytes for a decimal."""
+    wide: bool = False
+    """So wide that batches are limited by bytes (`bronze.batch_size`)."""
 
 
 def change(shape: Shape, chance: random.Random, number: int) -> Any:
@@ -134,6 +136,7 @@ STRINGS = Shape(
     "strings",
     (field("id", "long"), *(field(f"text{place}", optional("string")) for place in range(3))),
     _texts,
+    wide=True,
 )
 ARRAYS = Shape(
     "arrays",

@@ -70,14 +70,14 @@ def _fastavro(stream: Stream, rows: DataFrame) -> DataFrame:
 
 
 def _ours(stream: Stream, rows: DataFrame) -> DataFrame:
-    return _decoded(rows, plans_of(stream))
+    return _decoded(stream, rows, plans_of(stream))
 
 
 def _ours_projected(stream: Stream, rows: DataFrame) -> DataFrame:
-    return _decoded(rows, plans_of(stream, dropped=dropped_of(stream)))
+    return _decoded(stream, rows, plans_of(stream, dropped=dropped_of(stream)))
 
 
-def _decoded(rows: DataFrame, plans: DecodePlans) -> DataFrame:
+def _decoded(stream: Stream, rows: DataFrame, plans: DecodePlans) -> DataFrame:
     """The product's worker up to where it would write a file; the rows go back to Spark instead."""
     shared, stamp = rows.sparkSession.sparkContext.broadcast(plans), stamp_of("bench")
 
@@ -85,7 +85,7 @@ def _decoded(rows: DataFrame, plans: DecodePlans) -> DataFrame:
         for found, _ in decoded(batches, shared.value, stamp=stamp):
             yield found
 
-    return for_python(rows).mapInArrow(read, _given_out(table_schema(plans.columns)))
+    return for_python(rows, wide=stream.shape.wide).mapInArrow(read, _given_out(table_schema(plans.columns)))
 
 
 _ALWAYS_THERE = frozenset(
