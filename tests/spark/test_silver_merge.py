@@ -107,6 +107,7 @@ def test_a_zombie_merge_changes_nothing(level, monkeypatch):
     before = level.silver(ORDERS)
     bronze = level.lake.bronze("orders")
     states = {bronze: read_state(bronze, table="orders"), silver_uri(level): stale}
+    monkeypatch.setattr("cdc_lakehouse.silver.look.newest_ledger", lambda uri, *, table: None)
     monkeypatch.setattr("cdc_lakehouse.silver.look.read_state", lambda uri, *, table: states[uri])
 
     with pytest.raises(SupersededError) as caught:
