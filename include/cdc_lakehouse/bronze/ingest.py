@@ -71,7 +71,6 @@ class TableIngest:
             schema = table_schema(self._schemas.columns)
             create_if_missing(session, self._uri, schema=schema, properties=BRONZE_PROPERTIES)
         prepared = time.monotonic()
-        self._progress = Progress(self._plan.backlog)
         drain(
             session,
             self._plan,
@@ -97,6 +96,7 @@ class TableIngest:
         files = self._written(batch, added)
         fresh = Added.of_files(files)
         run = Added.together([*(commit.added for commit in self._commits), fresh])
+        self._warn_of_bad_rows(fresh)
         refuse_in_mass(run, self._table.quarantine_limit, table=self._table.name)
         seen = fresh.seen_through
         commit = append(
@@ -116,7 +116,6 @@ class TableIngest:
         self._ledger = commit.ledger
         self._commits.append(commit)
         logger.info("batch committed", extra={"seq": commit.ledger.seq, "rows": commit.added.rows})
-        self._warn_of_bad_rows(commit.added)
 
     def _written(self, batch: DataFrame, added: Ranges) -> list[WrittenFile]:
         """Files that hold the batch; met with an unknown schema or with wide records, once more."""

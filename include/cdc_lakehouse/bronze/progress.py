@@ -56,6 +56,7 @@ class Progress:
         return facts
 
     def __enter__(self) -> Self:
+        self._started = self._clock()
         self._thread.start()
         return self
 

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
 from cdc_lakehouse.lake.deletion_vectors import deleted_rows
+from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.snapshot import DataFile, Snapshot, newest_snapshot
 
 
@@ -21,7 +22,7 @@ def read_rows(uri: str) -> pa.Table | None:
 def rows_of(snapshot: Snapshot) -> pa.Table:
     """Every type as the table declares it, every column nullable."""
     schema = pa.schema([pa.field(field.name, _nullable(field.type)) for field in snapshot.schema])
-    filesystem, folder = FileSystem.from_uri(snapshot.uri)
+    filesystem, folder = filesystem_of(snapshot.uri)
     parts = [
         _conformed(_read_file(file, filesystem=filesystem, folder=folder), schema) for file in snapshot.files
     ]

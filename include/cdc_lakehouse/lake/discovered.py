@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cdc_lakehouse.config.models import Pipeline, Table
+from cdc_lakehouse.config.models import Discover, Pipeline, Table
 from cdc_lakehouse.config.values import NAME_PATTERN
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.discovery import is_discovered
@@ -20,29 +20,28 @@ def with_tables_of_the_lake(pipeline: Pipeline, *, root: str) -> Pipeline:
 
     A folder without a commit is no table yet: its ingest makes it one.
     """
-    if pipeline.discover is None:
+    discover = pipeline.discover
+    if discover is None:
         return pipeline
     lake = Lake(root=root, pipeline=pipeline.name)
     listed = {table.name for table in pipeline.tables}
     folders = (folder.name for folder in files.folders(lake.bronze_tables))
     names = [name for name in folders if name not in listed and re.fullmatch(NAME_PATTERN, name)]
-    found = [table for name in names if (table := _table(pipeline, lake, name)) is not None]
+    found = [table for name in names if (table := _table(discover, lake, name)) is not None]
     return pipeline.model_copy(update={"tables": (*pipeline.tables, *found)})
 
 
-def _table(pipeline: Pipeline, lake: Lake, name: str) -> Table | None:
-    if pipeline.discover is None:
-        return None
+def _table(discover: Discover, lake: Lake, name: str) -> Table | None:
     newest = newest_ledger(lake.bronze(name), table=name)
     try:
         ledger = newest.ledger if newest is not None else _ledger(lake, name)
     except LakehouseError:
         # What is wrong with it is said by whoever works on it, under its name. No topic is called like that.
-        return pipeline.discover.table(name, topics=(name,))
+        return discover.table(name, topics=(name,))
     topics = _topics(ledger) if ledger is not None else ()
-    if not topics or not all(is_discovered(pipeline.discover, topic) for topic in topics):
+    if not topics or not all(is_discovered(discover, topic) for topic in topics):
         return None
-    return pipeline.discover.table(name, topics=topics)
+    return discover.table(name, topics=topics)
 
 
 def _ledger(lake: Lake, name: str) -> Ledger | None:

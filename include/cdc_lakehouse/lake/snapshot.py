@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from pyarrow.fs import FileSelector, FileSystem
+from pyarrow.fs import FileSelector
 
 from cdc_lakehouse.errors import NotSupportedYetError, StorageUnavailableError
 from cdc_lakehouse.lake.deletion_vectors import DeletionVector
+from cdc_lakehouse.lake.filesystem import filesystem_of
 
 _KNOWN_FEATURES = frozenset({"deletionVectors", "timestampNtz", "typeWidening", "vacuumProtocolCheck"})
 _COMMIT = re.compile(r"^(\d{20})\.json$")
@@ -82,7 +83,7 @@ def _refuse_what_we_cannot_read(table: DeltaTable, uri: str) -> None:
 
 def _replayed(uri: str, *, version: int) -> tuple[DataFile, ...]:
     """Files that `version` consists of."""
-    filesystem, folder = FileSystem.from_uri(f"{uri}/_delta_log")
+    filesystem, folder = filesystem_of(f"{uri}/_delta_log")
     names = [info.base_name for info in filesystem.get_file_info(FileSelector(folder))]
     checkpoints = [int(found[1]) for name in names if (found := _CHECKPOINT.match(name))]
     commits = {int(found[1]): name for name in names if (found := _COMMIT.match(name))}

@@ -23,15 +23,6 @@ _SESSION_VERSION = "spark.databricks.delta.write.txnVersion"
 _SESSION_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
-def writer_options(ledger: Ledger) -> dict[str, str]:
-    """Options of a DataFrame writer whose commit states `ledger`."""
-    return {
-        "txnAppId": APPLICATION_ID,
-        "txnVersion": str(ledger.seq),
-        "userMetadata": ledger.to_json(),
-    }
-
-
 @contextmanager
 def fenced_statement(session: SparkSession, ledger: Ledger) -> Iterator[None]:
     """The one statement inside states `ledger`. `session` must not run anything else meanwhile."""

@@ -1,0 +1,64 @@
+"""What `make tables` and `make quarantine` say about records that could not be decoded."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from cdc_lakehouse.inspection.overview import TableOverview
+from cdc_lakehouse.inspection.printing import print_overview, print_quarantine
+from cdc_lakehouse.inspection.quarantine import Cases
+
+
+def table(name: str, *, open_cases: int) -> TableOverview:
+    return TableOverview(
+        pipeline="shop",
+        table=name,
+        ingest="advanced",
+        merge="advanced",
+        seen_through=None,
+        lag_seconds=None,
+        bronze_version=3,
+        silver_version=2,
+        rows=7,
+        open_cases=open_cases,
+        problem="",
+    )
+
+
+def test_a_table_with_open_cases_is_incomplete_by_their_number(capsys):
+    print_overview([table("orders", open_cases=12), table("refunds", open_cases=0)])
+
+    lines = capsys.readouterr().out.splitlines()
+    orders, refunds = (next(line for line in lines if name in line) for name in ("orders", "refunds"))
+    assert "incomplete(12)" in orders
+    assert "incomplete" not in refunds
+
+
+def test_the_listing_names_code_count_schemas_and_first_coordinates(capsys):
+    cases = Cases(
+        pipeline="shop",
+        table="orders",
+        code="truncated",
+        count=4,
+        first=("shop.orders/0@17", "shop.orders/2@3"),
+        detail="2 bytes are missing",
+        schema_ids=(5, 9),
+        since=datetime(2026, 3, 1, 4, 5, 6, tzinfo=UTC),
+    )
+
+    print_quarantine([cases])
+
+    said = capsys.readouterr().out
+    row = next(line for line in said.splitlines() if "truncated" in line)
+    assert row.split() == [
+        *("shop", "orders", "truncated", "4", "5,", "9"),
+        *("2026-03-01", "04:05:06", "shop.orders/0@17,", "shop.orders/2@3"),
+    ]
+    assert "shop.orders shop.orders/0@17: 2 bytes are missing" in said
+    assert said.rstrip().endswith("4 records in quarantine")
+
+
+def test_an_empty_quarantine_says_so(capsys):
+    print_quarantine([])
+
+    assert capsys.readouterr().out.strip() == "0 records in quarantine"
