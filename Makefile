@@ -21,7 +21,7 @@ export AIRFLOW_HOME ?= $(CURDIR)/.local/airflow
 demo: $(FETCHED) ## Start everything, change rows in PostgreSQL and watch them arrive. ONCE=1 one round, FRESH=1 from nothing
 	@$(RUN) -m local_stack.demo $(if $(ONCE),--once) $(if $(FRESH),--fresh)
 
-test: $(FETCHED) lint test-unit test-architecture test-dags test-spark test-stack ## Linters, types, import contracts and every test
+test: $(FETCHED) lint test-unit test-architecture test-dags test-spark test-kafka test-stack ## Linters, types, import contracts and every test
 	@echo "all tests passed"
 
 ##@ The local stack
@@ -66,6 +66,8 @@ test-dags: $(READY) ## DAGs and operator, without a database
 	@$(RUN) -m pytest tests/dags
 test-spark: $(FETCHED) ## Cases through the oracle and through real Delta tables
 	@$(RUN) -m pytest tests/spark
+test-kafka: $(FETCHED) ## Topics as they can be, on a real broker
+	@$(RUN) -m pytest tests/kafka
 test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 	@$(RUN) -m pytest tests/stack
 bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
@@ -108,4 +110,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-spark test-stack bench fuzz lock log-store setup java help
+	test-architecture test-dags test-spark test-kafka test-stack bench fuzz lock log-store setup java help

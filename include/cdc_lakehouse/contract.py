@@ -88,7 +88,11 @@ class JobRequest:
     from_time: str | None = None
     until_time: str | None = None
     accept_gap: tuple[str, ...] = ()
+    """Tables that go on behind records which Kafka no longer holds."""
     source_epoch: Mapping[str, int] = field(default_factory=dict)
+    """Table -> number of the incarnation that its source, or its topic, is from here on."""
+    acknowledge_foreign: tuple[str, ...] = ()
+    """Tables that somebody changed by hand, and meant to."""
     dry_run: bool = False
 
     def to_arguments(self) -> list[str]:
@@ -109,6 +113,8 @@ class JobRequest:
             arguments += ["--accept-gap", table]
         for table, epoch in self.source_epoch.items():
             arguments += ["--source-epoch", f"{table}={epoch}"]
+        for table in self.acknowledge_foreign:
+            arguments += ["--acknowledge-foreign", table]
         return [*arguments, "--dry-run"] if self.dry_run else arguments
 
 
@@ -155,6 +161,13 @@ class TableResult:
     """Records per one of those seconds."""
     bad_rows: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """Code of `errors_by_code` -> coordinates and schema ids of the first few rows."""
+
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    """What a person, or a recovery, decided with this run; the ledger of its commit has the same."""
+    gaps: Mapping[str, Mapping[str, Sequence[Sequence[int]]]] = field(default_factory=dict)
+    """`<topic>` -> `<partition>` -> [from, until) that the table knows to be missing."""
+    time_to_loss: Mapping[str, Any] | None = None
+    """How long until retention overtakes the ledger, as `bronze.time_to_loss` tells it."""
 
     @property
     def exit_code(self) -> ExitCode:

@@ -156,14 +156,17 @@ class LocalStack:
         self._report = report
 
     @contextmanager
-    def running(self, *, airflow: bool = True) -> Iterator[RunningStack]:
-        """Up for the length of the block, and down when its owner ends in whatever way."""
+    def running(self, *only: str, airflow: bool = True) -> Iterator[RunningStack]:
+        """Up for the length of the block, and down when its owner ends in whatever way.
+
+        `only` these components and what they need, or all.
+        """
         with interruptible(), one_command(self.layout):
             if alive := self._alive():
                 raise AlreadyRunningError(self.layout.root, alive)
             stack = self._open(owned=True, airflow=airflow)
             try:
-                stack.start()
+                stack.start(*only)
                 yield stack
             finally:
                 with undisturbed():

@@ -24,8 +24,9 @@ def code_files() -> dict[str, str]:
 
 def test_the_table_of_error_codes_is_what_the_errors_say():
     lines = OPERATIONS.read_text().splitlines()
+    rows = [line for line in lines if re.match(r"\| `[A-Z_]+` \| \d+ \|", line)]
 
-    assert [line for line in error_table() if line not in lines] == []
+    assert [row for row in rows if not row.startswith("| `BUG` |")] == error_table()
 
 
 def test_the_runbook_names_no_error_code_that_does_not_exist():

@@ -45,7 +45,7 @@ class TaskInstance(SimpleNamespace):
 
 
 def context(
-    *, run_type: str = "scheduled", conf: dict[str, str] | None = None, store: Store | None = None
+    *, run_type: str = "scheduled", conf: dict[str, Any] | None = None, store: Store | None = None
 ) -> Any:
     ti = TaskInstance(
         dag_id="cdc_shop", run_id="scheduled__2026", task_id="main.bronze_ingest", try_number=2, pushed={}
@@ -199,6 +199,7 @@ def test_lines_of_the_job_are_logged_at_their_level(capfd, caplog):
     [
         ({"run_type": "backfill"}, "a backfill of an interval is not supported yet"),
         ({"conf": {"from_time": "2026-01-01"}}, "a run with parameters (from_time) is not supported yet"),
+        ({"conf": {"accept_gap": [], "x": 1}}, "a run with parameters (x) is not supported yet"),
     ],
 )
 def test_a_run_that_would_not_do_what_it_was_asked_for_fails_and_starts_nothing(asked, sentence):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_lakehouse.application.command import parse, refuse_later_options
+from cdc_lakehouse.application.command import parse, refuse_options_without_effect
 from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest
 from cdc_lakehouse.errors import NotSupportedYetError
 
@@ -17,6 +17,7 @@ EVERYTHING = JobRequest(
     until_time="2026-01-02T00:00:00Z",
     accept_gap=("orders", "customers"),
     source_epoch={"orders": 2},
+    acknowledge_foreign=("customers",),
     dry_run=True,
 )
 
@@ -72,16 +73,26 @@ def test_a_usage_error_needs_a_person(arguments, capsys):
     [
         (["--from-time", "2026-01-01T00:00:00Z"], "--from-time"),
         (["--until-time", "2026-01-01T00:00:00Z"], "--until-time"),
-        (["--accept-gap", "orders"], "--accept-gap"),
-        (["--source-epoch", "orders=2"], "--source-epoch"),
     ],
 )
 def test_an_option_of_a_later_release_is_refused(arguments, option):
     with pytest.raises(NotSupportedYetError) as caught:
-        refuse_later_options(request(*arguments))
+        refuse_options_without_effect(request(*arguments))
 
     assert caught.value.feature == f"the option {option}"
 
 
 def test_the_options_of_this_release_are_not_refused():
-    refuse_later_options(request("--tables", "orders", "--dry-run"))
+    refuse_options_without_effect(request("--tables", "orders", "--dry-run"))
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--accept-gap", "t"), ("--source-epoch", "t=2"), ("--acknowledge-foreign", "t")]
+)
+def test_a_decision_is_for_the_ingest_alone(arguments):
+    refuse_options_without_effect(request(*arguments))
+
+    with pytest.raises(NotSupportedYetError) as caught:
+        refuse_options_without_effect(parse(["--pipeline", "shop", *arguments], job=Job.SILVER_MERGE))
+
+    assert caught.value.feature == f"the option {arguments[0]} of silver_merge"

@@ -8,6 +8,7 @@ from cdc_lakehouse.application.failures import as_table_error, is_conflict, tran
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.errors import (
     BrokerUnavailableError,
+    KafkaMovedError,
     OffsetsLostError,
     StorageUnavailableError,
     SupersededError,
@@ -34,9 +35,13 @@ STORAGE = [
 ]
 UNFORESEEN = [
     "org.apache.spark.sql.AnalysisException: [UNRESOLVED_COLUMN] whatever",
+    "",
+]
+MOVED = [
     "[KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost because they are not"
     " available in Kafka any more; caused by org.apache.kafka.common.errors.OffsetOutOfRangeException",
-    "",
+    "java.lang.AssertionError: assertion failed: If startingOffsets contains specific offsets, you must"
+    " specify all TopicPartitions.",
 ]
 
 
@@ -52,6 +57,14 @@ def test_a_broker_that_is_away_is_worth_another_try(text):
     assert (error.bootstrap, error.exit_code) == ("kafka:9092", ExitCode.RETRY)
     assert "\n" not in error.reason
     assert error.reason in text
+
+
+@pytest.mark.parametrize("text", MOVED)
+def test_what_changed_under_a_drain_is_looked_at_again(text):
+    error = cause_of(text)
+
+    assert isinstance(error, KafkaMovedError)
+    assert (error.table, error.exit_code) == ("t", ExitCode.RETRY)
 
 
 @pytest.mark.parametrize("text", CONFLICT)
@@ -86,7 +99,7 @@ def test_an_error_of_ours_is_never_read_again():
 
 
 def test_an_error_of_ours_keeps_its_code_and_advice():
-    lost = OffsetsLostError(table="t", topic="a.b", partition=0, next_offset=1, earliest=2, latest=3)
+    lost = OffsetsLostError(table="t", ranges="a.b/0 [1, 2)")
 
     error = as_table_error(lost)
 

@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_written_is_the_stores_failure(tmp_path):
     with pytest.raises(WorkerStorageError) as caught:
         written(tmp_path / "gone", batch_at(100, good(1)))
 
-    found = known_failure(f"PythonException: {caught.value}", root="file:/lake")
+    found = known_failure(f"PythonException: {caught.value}", root="file:/lake", table="orders")
     assert isinstance(found, StorageUnavailableError)
     assert (found.root, "No such file" in found.reason) == ("file:/lake", True)
 
@@ -107,8 +107,8 @@ def test_a_folder_that_cannot_be_written_is_the_stores_failure(tmp_path):
 def test_other_failures_are_told_apart():
     text = "worker-version[numpy;worker=1;driver=2]"
 
-    assert isinstance(known_failure(text, root=""), VersionMismatchError)
-    assert known_failure("ValueError: 3", root="") is None
+    assert isinstance(known_failure(text, root="", table="orders"), VersionMismatchError)
+    assert known_failure("ValueError: 3", root="", table="orders") is None
 
 
 @pytest.mark.parametrize("offsets", [(100, 100), (101, 100)])

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from orders_in_kafka import CLUSTER, SOURCE, TOPIC, facts, ledger  # type: ignore[import-not-found]
 
-from cdc_lakehouse.bronze.plan import never_read, plan_drain, refuse_unless_next
-from cdc_lakehouse.errors import OffsetsLostError, SupersededError, TopicMissingError, TopicRecreatedError
-from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
-from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.bronze.plan import never_read, plan_drain, refuse_other_topics, refuse_unless_next
+from cdc_lakehouse.errors import (
+    KafkaMovedError,
+    SupersededError,
+    TopicMissingError,
+    TopicUnavailableError,
+)
+from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.lake.progress import Progress
-
-TOPIC = "shop.public.orders"
-SOURCE = f"{TOPIC}@id1"
-
-
-def ledger(**ends: int) -> Ledger:
-    """`p0=5`: partition 0 was read up to 5."""
-    partitions = {int(name[1:]): Progress(floor=0, end=end) for name, end in ends.items()}
-    sources = {SOURCE: partitions} if partitions else {}
-    return Ledger(kind=Kind.BRONZE, pipeline="shop", table="orders", cluster_id="c1", seq=3, sources=sources)
-
-
-def facts(*offsets: tuple[int, int], topic_id: str = "id1") -> ClusterFacts:
-    partitions = {number: PartitionOffsets(*pair) for number, pair in enumerate(offsets)}
-    return ClusterFacts("c1", {TOPIC: TopicFacts(name=TOPIC, topic_id=topic_id, partitions=partitions)})
 
 
 def test_a_drain_goes_from_the_ledger_to_what_kafka_holds():
@@ -31,7 +21,8 @@ def test_a_drain_goes_from_the_ledger_to_what_kafka_holds():
 
     assert plan.start == {TOPIC: {0: 5, 1: 7}}
     assert plan.until == {TOPIC: {0: 9, 1: 7}}
-    assert (plan.is_idle, plan.backlog) == (False, 4)
+    assert plan.planned == {SOURCE: {0: (5, 9), 1: (7, 7)}}
+    assert (plan.is_idle, plan.backlog, plan.amends, plan.topic_ids) == (False, 4, False, {TOPIC: "id1"})
 
 
 def test_a_table_that_stands_at_the_end_is_idle():
@@ -41,9 +32,9 @@ def test_a_table_that_stands_at_the_end_is_idle():
 
 
 def test_a_partition_that_appeared_starts_at_its_first_record():
-    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 5), (2, 4)), first={})
+    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 5), (0, 4)), first={TOPIC: {1: 3}})
 
-    assert plan.start == {TOPIC: {0: 5, 1: 2}}
+    assert plan.start == {TOPIC: {0: 5, 1: 3}}
 
 
 def test_a_topic_that_was_never_read_starts_where_it_is_told():
@@ -51,7 +42,7 @@ def test_a_topic_that_was_never_read_starts_where_it_is_told():
 
     assert plan.start == {TOPIC: {0: 3, 1: 4}}
     assert [topic.name for topic in never_read(ledger(), (TOPIC, "absent"), facts=facts((0, 5)))] == [TOPIC]
-    assert never_read(ledger(p0=1), (TOPIC,), facts=facts((0, 5))) == ()
+    assert never_read(ledger(p0=1), (TOPIC,), facts=facts((0, 5), topic_id="id2")) == ()
 
 
 def test_the_ranges_of_a_batch_bear_the_incarnation_and_leave_out_what_stood_still():
@@ -61,30 +52,60 @@ def test_the_ranges_of_a_batch_bear_the_incarnation_and_leave_out_what_stood_sti
     assert plan.added(plan.start, plan.start) == {}
 
 
-@pytest.mark.parametrize(
-    ("kafka", "why"), [((6, 9), "aged out"), ((0, 4), "cut behind the ledger"), ((0, 0), "emptied")]
-)
-def test_offsets_that_are_gone_stop_the_table(kafka, why):
-    with pytest.raises(OffsetsLostError) as caught:
-        plan_drain(ledger(p0=5), (TOPIC,), facts=facts(kafka), first={})
+def test_a_partition_that_appears_during_a_run_is_read_from_its_first_record():
+    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 9)), first={})
 
-    error = caught.value
-    assert (error.table, error.topic, error.partition, error.next_offset) == ("orders", TOPIC, 0, 5)
-    assert (error.earliest, error.latest) == kafka
+    batch = plan.added(plan.start, {TOPIC: {0: 7, 1: 3, 2: 0}})
+    after = plan.ledger.advanced(batch, attempt="a", seen_through=None, planned=plan.planned)
+
+    assert batch == {SOURCE: {0: (5, 7), 1: (0, 3)}}
+    assert after.sources[SOURCE] == {0: Progress(floor=0, end=7, seen=9), 1: Progress(floor=0, end=3)}
+
+
+def test_compaction_and_transactions_leave_holes_that_are_no_loss():
+    """A compacted log still begins at 0, whatever its first record is: Kafka says what it deleted."""
+    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 900)), first={})
+
+    assert plan.start == {TOPIC: {0: 5}}
+
+
+def test_an_open_transaction_holds_the_end_back_and_nothing_is_new():
+    """`latest` is Kafka's last stable offset: records behind it are not visible yet."""
+    assert plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 5)), first={}).is_idle
 
 
 def test_a_topic_that_does_not_exist_stops_the_table():
     with pytest.raises(TopicMissingError) as caught:
-        plan_drain(ledger(p0=5), (TOPIC,), facts=ClusterFacts("c1", {}), first={})
+        plan_drain(ledger(p0=5), (TOPIC,), facts=ClusterFacts(CLUSTER, {}), first={})
 
     assert (caught.value.table, caught.value.topic) == ("orders", TOPIC)
 
 
-def test_a_topic_that_was_made_again_stops_the_table():
-    with pytest.raises(TopicRecreatedError) as caught:
-        plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 9), topic_id="id2"), first={})
+def test_a_topic_whose_leader_is_away_is_tried_again():
+    silent = ClusterFacts(CLUSTER, {}, silent={TOPIC: "partition 0: no leader"})
 
-    assert (caught.value.old_id, caught.value.new_id) == ("id1", "id2")
+    with pytest.raises(TopicUnavailableError) as caught:
+        plan_drain(ledger(p0=5), (TOPIC,), facts=silent, first={})
+
+    assert (caught.value.topic, caught.value.reason) == (TOPIC, "partition 0: no leader")
+
+
+def test_a_partition_that_a_broker_does_not_list_yet_is_tried_again():
+    with pytest.raises(KafkaMovedError) as caught:
+        plan_drain(ledger(p0=5, p1=2), (TOPIC,), facts=facts((0, 5)), first={})
+
+    assert caught.value.what == f"{TOPIC} is listed without its partitions 1"
+
+
+@pytest.mark.parametrize(("ids", "now"), [({TOPIC: "id2"}, "id2"), ({}, "is gone")])
+def test_records_of_a_topic_that_was_made_again_meanwhile_are_not_written(ids, now):
+    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 9)), first={})
+
+    refuse_other_topics(plan, {TOPIC: "id1"})
+    with pytest.raises(KafkaMovedError) as caught:
+        refuse_other_topics(plan, ids)
+
+    assert caught.value.what == f"{TOPIC} had the id id1 and now {now}"
 
 
 @pytest.mark.parametrize("start", [4, 6])

@@ -36,6 +36,9 @@ ORDERS = TableResult(
     registry={"source": "archive", "calls": 3},
     decode_seconds=0.5,
     decoded_per_second=240.0,
+    decisions={"accept_gap": {"shop.public.orders@id1": {"0": [5, 9]}}},
+    gaps={"shop.public.orders": {"0": [[5, 9]]}},
+    time_to_loss={"seconds": 90.5, "estimated": False},
     bad_rows={"bad_frame": [{"topic": "t", "partition": 0, "offset": 7, "value_schema_id": None}]},
 )
 

@@ -86,12 +86,11 @@ def test_every_error_can_be_said(cls):
 
 
 def test_an_error_becomes_what_a_result_carries():
-    error = OffsetsLostError(table="orders", topic="t", partition=0, next_offset=5, earliest=7, latest=9)
+    error = OffsetsLostError(table="orders", ranges="t/0 [5, 7)")
 
     assert error.as_table_error() == TableError(
         code="OFFSETS_LOST",
         exit_code=ExitCode.DATA,
-        sentence="orders stands at offset 5 of t/0, but Kafka holds 7..9",
-        advice="Retention removed the records between, or the topic was cut. "
-        "Take a new snapshot of the table.",
+        sentence="Kafka no longer holds records that orders has not read: t/0 [5, 7)",
+        advice=OffsetsLostError.advice,
     )

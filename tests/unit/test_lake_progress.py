@@ -22,10 +22,15 @@ class Partition(RuleBasedStateMachine):
         self.missing: set[int] = set()
         self.epochs: dict[int, int] = {}
 
+    def remember(self, span: tuple[int, int]) -> None:
+        """An offset that was read before, and is read again, is of the epoch it was of."""
+        for offset in range(*span):
+            self.epochs.setdefault(offset, self.progress.epoch)
+
     @rule(length=STEP)
     def drain(self, length: int) -> None:
         span = (self.progress.end, self.progress.end + length)
-        self.epochs.update(dict.fromkeys(range(*span), self.progress.epoch))
+        self.remember(span)
         self.progress = self.progress.drained(span)
         self.rows += range(*span)
 
@@ -38,7 +43,7 @@ class Partition(RuleBasedStateMachine):
     @rule(length=STEP)
     def accept_a_gap(self, length: int) -> None:
         span = (self.progress.end, self.progress.end + length)
-        self.epochs.update(dict.fromkeys(range(*span), self.progress.epoch))
+        self.remember(span)
         self.progress = self.progress.skipped(span[1])
         self.missing |= set(range(*span))
 
@@ -61,16 +66,17 @@ class Partition(RuleBasedStateMachine):
         self.rows = [row for row in self.rows if row not in taken]
         self.missing |= taken
 
-    @rule(floor=st.integers(0, 80))
-    def retain(self, floor: int) -> None:
-        before = self.progress.floor
-        self.progress = self.progress.raised(floor)
-        assert before <= self.progress.floor <= max(before, floor)
-        self.rows = [row for row in self.rows if row >= self.progress.floor]
-        self.missing = {offset for offset in self.missing if offset >= self.progress.floor}
+    @rule(end=st.integers(0, 80))
+    def restore_by_hand(self, end: int) -> None:
+        known = max(self.progress.end, self.progress.seen or 0)
+        self.progress = self.progress.rewound(end, gaps=self.progress.gaps)
+        self.rows = [row for row in self.rows if row < self.progress.end]
+        self.missing = {offset for offset in self.missing if offset < self.progress.end}
+        assert known == max(self.progress.end, self.progress.seen or 0)
 
     @rule(step=st.integers(1, 3))
     def enter_a_new_epoch(self, step: int) -> None:
+        self.epochs = {offset: n for offset, n in self.epochs.items() if offset < self.progress.end}
         self.progress = self.progress.in_epoch(self.progress.epoch + step)
 
     @invariant()
@@ -137,11 +143,6 @@ def test_what_kafka_was_seen_to_hold_is_forgotten_when_it_was_read():
         (15, 20),
         None,
     )
-
-
-def test_a_raised_floor_keeps_the_epoch_of_what_stays():
-    assert PROGRESS.raised(5) == Progress(floor=5, end=10, gaps=((5, 6),), epochs=((5, 1), (7, 2)))
-    assert PROGRESS.raised(99) == Progress(floor=10, end=10, epochs=((10, 2),))
 
 
 def test_spans_are_joined_and_subtracted_as_sets():

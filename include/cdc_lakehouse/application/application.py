@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from cdc_lakehouse.application.command import refuse_later_options
+from cdc_lakehouse.application.command import refuse_options_without_effect, tables_decided_on
 from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.models import Pipeline, Table
@@ -31,13 +31,16 @@ class Application:
     @classmethod
     def from_request(cls, request: JobRequest, *, attempt: str) -> Application:
         """Raises a `ConfigError` for anything a person has to put right first."""
-        refuse_later_options(request)
+        refuse_options_without_effect(request)
         pipeline = find_pipeline(request.pipeline)
+        tables = _chosen(pipeline, request)
+        if pipeline.discover is None:
+            _refuse_decisions_beside(pipeline, tables, request)
         storage = connection_from_environment(Role.STORAGE)
         return cls(
             request=request,
             pipeline=pipeline,
-            tables=_chosen(pipeline, request),
+            tables=tables,
             lake=Lake(root=storage_root(storage), pipeline=pipeline.name),
             attempt=attempt,
             spark=LazySession(f"{request.job} {pipeline.name}"),
@@ -47,6 +50,7 @@ class Application:
         """With those of `pipeline`, which by now has all it discovers. Refuses names that nobody knows."""
         found = replace(self, pipeline=pipeline, tables=_chosen(pipeline, self.request))
         _refuse_unknown(pipeline, self.request)
+        _refuse_decisions_beside(pipeline, found.tables, self.request)
         return found
 
     def session(self) -> SparkSession:
@@ -79,4 +83,16 @@ def _refuse_unknown(pipeline: Pipeline, request: JobRequest) -> None:
             raise InvalidPipelineError(file=f"{pipeline.name}.yaml", where="", problem=problem)
     if request.group is not None and request.group not in pipeline.groups:
         problem = f"has no group {request.group!r}; it has {', '.join(pipeline.groups)}"
+        raise InvalidPipelineError(file=f"{pipeline.name}.yaml", where="", problem=problem)
+
+
+def _refuse_decisions_beside(pipeline: Pipeline, tables: tuple[Table, ...], request: JobRequest) -> None:
+    """A decision about a table that this run does not touch would be green and do nothing.
+
+    A group that discovers its tables is told those of the other groups too: they are decided on there.
+    """
+    meant = tables if request.group is None else pipeline.tables
+    beside = tables_decided_on(request) - {table.name for table in meant}
+    if beside:
+        problem = f"a decision names {', '.join(sorted(beside))}, no table of this run"
         raise InvalidPipelineError(file=f"{pipeline.name}.yaml", where="", problem=problem)

@@ -10,7 +10,8 @@ import click
 from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest
 from cdc_lakehouse.errors import NotSupportedYetError
 
-_LATER = ("from_time", "until_time", "accept_gap", "source_epoch")
+_LATER = ("from_time", "until_time")
+_OF_THE_INGEST = ("accept_gap", "source_epoch", "acknowledge_foreign")
 
 
 def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, int]:
@@ -39,7 +40,10 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
     multiple=True,
     metavar="TABLE=N",
     callback=_epochs,
-    help="The source went back: a new epoch.",
+    help="The source, or its topic, is another incarnation from here on.",
+)
+@click.option(
+    "--acknowledge-foreign", multiple=True, metavar="TABLE", help="Rows were changed by hand, and meant so."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done, do nothing.")
 def _command(**options: Any) -> dict[str, Any]:
@@ -65,15 +69,23 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         until_time=options["until_time"],
         accept_gap=options["accept_gap"],
         source_epoch=options["source_epoch"],
+        acknowledge_foreign=options["acknowledge_foreign"],
         dry_run=options["dry_run"],
     )
 
 
-def refuse_later_options(request: JobRequest) -> None:
-    """What a later release will know must not be taken for its absence."""
-    for name in _LATER:
+def refuse_options_without_effect(request: JobRequest) -> None:
+    """What a later release, or another job, will know must not be taken for its absence."""
+    refused = _LATER if request.job is Job.BRONZE_INGEST else (*_LATER, *_OF_THE_INGEST)
+    for name in refused:
         if getattr(request, name):
-            raise NotSupportedYetError(feature=f"the option --{name.replace('_', '-')}")
+            option = f"the option --{name.replace('_', '-')}"
+            raise NotSupportedYetError(feature=option if name in _LATER else f"{option} of {request.job}")
+
+
+def tables_decided_on(request: JobRequest) -> set[str]:
+    """Every table that a decision of this run names."""
+    return {*request.accept_gap, *request.source_epoch, *request.acknowledge_foreign}
 
 
 def _airflow(options: dict[str, Any]) -> AirflowContext | None:

@@ -7,12 +7,17 @@ import re
 from cdc_lakehouse.contract import ExitCode, TableError
 from cdc_lakehouse.errors import (
     BrokerUnavailableError,
+    KafkaMovedError,
     LakehouseError,
     StorageUnavailableError,
     SupersededError,
 )
 
-_LOST_OFFSETS = re.compile(r"KAFKA_DATA_LOSS|OffsetOutOfRangeException|Some data may have been lost")
+_MOVED = re.compile(
+    r"\[?KAFKA_DATA_LOSS|OffsetOutOfRangeException|Some data may have been lost"
+    r"|KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED|must specify all TopicPartitions"
+)
+"""Spark found less, or more, than the plan said; what that means, the next plan tells."""
 _KAFKA = re.compile(
     r"org\.apache\.kafka\.common\.errors\.\w+"
     r"|org\.apache\.kafka\.common\.KafkaException"
@@ -32,7 +37,9 @@ def translated(exc: BaseException, *, table: str, attempt: str, bootstrap: str, 
         return SupersededError(table=table, seq=-1, attempt=attempt)
     if (found := _STORAGE.search(text)) is not None:
         return StorageUnavailableError(root=root, reason=found.group())
-    if _LOST_OFFSETS.search(text) is None and (found := _KAFKA.search(text)) is not None:
+    if (found := _MOVED.search(text)) is not None:
+        return KafkaMovedError(table=table, what=_line_with(text, found.start()))
+    if (found := _KAFKA.search(text)) is not None:
         return BrokerUnavailableError(bootstrap=bootstrap, reason=_line_with(text, found.start()))
     return exc
 

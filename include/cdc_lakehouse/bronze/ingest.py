@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.avro.schema_refs import in_order
 from cdc_lakehouse.avro.unknown import unknown_ids_by_place
 from cdc_lakehouse.bronze.added import Added
+from cdc_lakehouse.bronze.amend import amend
 from cdc_lakehouse.bronze.batch_size import outgrew
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.layout import is_small
 from cdc_lakehouse.bronze.mass import refuse_in_mass
-from cdc_lakehouse.bronze.plan import DrainPlan, refuse_unless_next
+from cdc_lakehouse.bronze.plan import DrainPlan, refuse_other_topics, refuse_unless_next
 from cdc_lakehouse.bronze.progress import Progress
+from cdc_lakehouse.bronze.read_again import unfit_timestamp
 from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve_unknown
 from cdc_lakehouse.bronze.worker_failures import known_failure
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
@@ -28,7 +30,7 @@ from cdc_lakehouse.config.models import OutOfRange, Raw, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.lake.bronze_schema import columns_in, table_schema
-from cdc_lakehouse.lake.ledger import Ranges, topic_of
+from cdc_lakehouse.lake.ledger import Ranges, gaps_by_topic, topic_of
 from cdc_lakehouse.lake.schema_archive import SchemaArchive
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.registry.client import SchemaRegistry
@@ -36,13 +38,27 @@ from cdc_lakehouse.registry.writer_schemas import WriterSchemas
 
 logger = logging.getLogger(__name__)
 
+TopicIds = Callable[[Collection[str]], Mapping[str, str]]
+ReadAgain = Callable[[SparkSession, Ranges], DataFrame]
+
 
 class TableIngest:
     """One table of one attempt: its plan, the schemas met so far, the commits made so far."""
 
     def __init__(
-        self, application: Application, table: Table, *, plan: DrainPlan, registry: SchemaRegistry
+        self,
+        application: Application,
+        table: Table,
+        *,
+        plan: DrainPlan,
+        registry: SchemaRegistry,
+        topic_ids: TopicIds | None = None,
+        read_again: ReadAgain | None = None,
     ) -> None:
+        """`topic_ids` asks Kafka; records that are not from Kafka have no topic that could be made again.
+
+        `read_again` reads what Spark's source cannot.
+        """
         self._application = application
         self._table = table
         self._plan = plan
@@ -51,7 +67,10 @@ class TableIngest:
         self._writers = WriterSchemas(self._registry, archive, table=table.name)
         self._uri = application.lake.bronze(table.name)
         self._ledger = plan.ledger
+        self._topic_ids = topic_ids
+        self._read_again = read_again
         self._commits: list[CommitResult] = []
+        self._amended: int | None = None
         self._wide = False
         self._progress = Progress(plan.backlog)
 
@@ -71,15 +90,21 @@ class TableIngest:
             schema = table_schema(self._schemas.columns)
             create_if_missing(session, self._uri, schema=schema, properties=BRONZE_PROPERTIES)
         prepared = time.monotonic()
-        drain(
-            session,
-            self._plan,
-            write=self._write,
-            checkpoint=self._application.lake.checkpoint(self._table.name, self._application.attempt),
-            kafka=kafka,
-            max_offsets_per_trigger=self._table.max_offsets_per_trigger,
-            progress=self._progress,
-        )
+        if self._plan.amends:
+            schema, attempt = table_schema(self._schemas.columns), self._application.attempt
+            self._ledger, self._amended = amend(
+                session, self._plan, uri=self._uri, attempt=attempt, schema=schema
+            )
+        if self._plan.backlog:
+            drain(
+                session,
+                self._plan,
+                write=self._write,
+                checkpoint=self._application.lake.checkpoint(self._table.name, self._application.attempt),
+                kafka=kafka,
+                max_offsets_per_trigger=self._table.max_offsets_per_trigger,
+                progress=self._progress,
+            )
         seconds = {"prepare": prepared - started, "drain": time.monotonic() - prepared}
         return self._result({name: round(value, 3) for name, value in seconds.items()})
 
@@ -94,6 +119,7 @@ class TableIngest:
         attempt = self._application.attempt
         refuse_unless_next(self._ledger, added, attempt=attempt)
         files = self._written(batch, added)
+        self._refuse_other_topics()
         fresh = Added.of_files(files)
         run = Added.together([*(commit.added for commit in self._commits), fresh])
         self._warn_of_bad_rows(fresh)
@@ -111,7 +137,7 @@ class TableIngest:
                 planned=self._plan.planned,
             ),
             schema=table_schema(self._schemas.columns),
-            known=self._commits[-1].version if self._commits else None,
+            known=self._commits[-1].version if self._commits else self._amended,
         )
         self._ledger = commit.ledger
         self._commits.append(commit)
@@ -129,8 +155,14 @@ class TableIngest:
                     wide=self._wide,
                 )
             except Exception as exc:
-                if (known := known_failure(str(exc), root=self._uri)) is not None:
+                if (known := known_failure(str(exc), root=self._uri, table=self._table.name)) is not None:
                     raise known from exc
+                if self._read_again is not None and (first := unfit_timestamp(str(exc))) is not None:
+                    logger.warning(
+                        "a timestamp fits nowhere: the batch is read again", extra={"first": first}
+                    )
+                    batch = self._read_again(batch.sparkSession, added)
+                    continue
                 if not self._wide and outgrew(str(exc)):
                     logger.info("records are wide: batches are limited by bytes from here on")
                     self._wide = True
@@ -143,6 +175,11 @@ class TableIngest:
                     extra={"ids": [str(ref) for ref in in_order(unknown.keys | unknown.values)]},
                 )
                 self._schemas = resolve_unknown(self._writers, self._schemas, unknown, batch=added)
+
+    def _refuse_other_topics(self) -> None:
+        """A topic that was made again while it was read gives out records that are not the plan's."""
+        if self._topic_ids is not None:
+            refuse_other_topics(self._plan, self._topic_ids([topic.name for topic in self._plan.topics]))
 
     @staticmethod
     def _warn_of_bad_rows(added: Added) -> None:
@@ -163,10 +200,11 @@ class TableIngest:
 
     def _result(self, seconds: Mapping[str, float]) -> TableResult:
         added = Added.together(commit.added for commit in self._commits)
+        version = self._commits[-1].version if self._commits else self._amended
         seen, decode_seconds = added.seen_through, added.decode_seconds
         return TableResult(
             table=self._table.name,
-            status=TableStatus.ADVANCED if self._commits else TableStatus.IDLE,
+            status=TableStatus.IDLE if version is None else TableStatus.ADVANCED,
             ranges=self._ranges(),
             counts={
                 "appended": added.rows,
@@ -177,7 +215,7 @@ class TableIngest:
             seen_through=None if seen is None else seen.isoformat(),
             lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
             seconds=seconds,
-            versions={"bronze": self._commits[-1].version} if self._commits else {},
+            versions={} if version is None else {"bronze": version},
             batches=len(self._commits),
             drain=self._progress.pace().report(),
             schema_ids=added.schema_ids(),
@@ -185,6 +223,8 @@ class TableIngest:
             decode_seconds=round(decode_seconds, 3),
             decoded_per_second=round(added.rows / decode_seconds) if decode_seconds else None,
             bad_rows=added.bad_rows_by_code(),
+            decisions=self._plan.ledger.decisions if self._amended is not None else {},
+            gaps=gaps_by_topic(self._ledger),
         )
 
     def _ranges(self) -> dict[str, dict[str, tuple[int, int]]]:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import each_table, failed
-from cdc_lakehouse.bronze.plan import DrainPlan, Starts, never_read, plan_drain
-from cdc_lakehouse.bronze.start import first_offsets
+from cdc_lakehouse.bronze.loss_watch import ends_in_the_log, times_to_loss
+from cdc_lakehouse.bronze.plan import DrainPlan
+from cdc_lakehouse.bronze.planning import SessionOf, plan_table
+from cdc_lakehouse.bronze.time_to_loss import Ends
 from cdc_lakehouse.config.kafka_settings import bootstrap_servers, librdkafka_settings
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role
+from cdc_lakehouse.config.topics import is_pattern
 from cdc_lakehouse.contract import TableResult, TableStatus
-from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
-from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
-from cdc_lakehouse.lake.ledger import Kind, Ledger, by_topic
-from cdc_lakehouse.lake.newest_ledger import newest_ledger
-from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.ledger import by_topic
 
 logger = logging.getLogger(__name__)
 
@@ -35,32 +35,55 @@ class DrainTask:
 
     table: Table
     plan: DrainPlan
+    cluster: Cluster
+    time_to_loss: Mapping[str, Any] | None = None
+    """As the run found it, before it read anything."""
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
         ranges = by_topic(self.plan.added(self.plan.start, self.plan.until))
-        return TableResult(table=self.table.name, status=TableStatus.PLANNED, ranges=ranges)
+        return TableResult(
+            table=self.table.name, status=TableStatus.PLANNED, ranges=ranges, time_to_loss=self.time_to_loss
+        )
 
 
-def look(application: Application) -> list[DrainTask | TableResult]:
+def look(application: Application, *, session: SessionOf | None) -> list[DrainTask | TableResult]:
     """Per table its work, or its result where there is none: idle, or failed for what cannot be right."""
     connection = application.connection(Role.KAFKA)
-    cluster = Cluster(librdkafka_settings(connection))
+    settings = librdkafka_settings(connection)
+    cluster, ends = Cluster(settings), dict[str, Ends]()
+    by_pattern = {table.name for table in application.tables if any(map(is_pattern, table.topics))}
     application, refused = _discovered(application, cluster)
     facts = cluster.facts({topic for table in application.tables for topic in table.topics})
 
     def look_at(table: Table) -> DrainTask | TableResult:
-        if _is_idle_at_first_sight(application, table, cluster=cluster, facts=facts):
-            return TableResult(table=table.name, status=TableStatus.IDLE)
-        plan = _plan(application, table, cluster=cluster, facts=facts)
+        plan = plan_table(
+            application,
+            table,
+            cluster=cluster,
+            facts=facts,
+            session=session,
+            by_pattern=table.name in by_pattern,
+        )
+        ends[table.name] = plan.start
         if plan.is_idle:
             return TableResult(table=table.name, status=TableStatus.IDLE)
         logger.info("drain planned", extra={"backlog": plan.backlog})
-        return DrainTask(table=table, plan=plan)
+        return DrainTask(table=table, plan=plan, cluster=cluster)
 
     bootstrap = bootstrap_servers(connection)
     found = each_table(application, look_at, bootstrap=bootstrap, at_once=LOOKS_AT_ONCE)
-    return [*found, *refused]
+    standing = {
+        table.name: ends.get(table.name) or ends_in_the_log(application, table)
+        for table in application.tables
+    }
+    left = times_to_loss(settings, facts, standing)
+    names = [table.name for table in application.tables]
+    told = [
+        replace(each, time_to_loss=left[name].told()) if name in left else each
+        for name, each in zip(names, found, strict=True)
+    ]
+    return [*told, *refused]
 
 
 def _discovered(application: Application, cluster: Cluster) -> tuple[Application, list[TableResult]]:
@@ -79,44 +102,7 @@ def _discovered(application: Application, cluster: Cluster) -> tuple[Application
 
 def looked(application: Application) -> list[TableResult]:
     """The same as results, for whoever does none of the work."""
-    return [found.planned() if isinstance(found, DrainTask) else found for found in look(application)]
-
-
-def _is_idle_at_first_sight(
-    application: Application, table: Table, *, cluster: Cluster, facts: ClusterFacts
-) -> bool:
-    """Whether the newest commit alone says so; whatever else it says is asked for again, and thoroughly."""
-    newest = newest_ledger(application.lake.bronze(table.name), table=table.name)
-    if newest is None:
-        return False
-    try:
-        return _plan_from(newest.ledger, application, table, cluster=cluster, facts=facts).is_idle
-    except LakehouseError:
-        return False
-
-
-def _plan(application: Application, table: Table, *, cluster: Cluster, facts: ClusterFacts) -> DrainPlan:
-    state = read_state(application.lake.bronze(table.name), table=table.name)
-    ledger = state.ledger if state is not None else None
-    if ledger is None:
-        ledger = Ledger(
-            kind=Kind.BRONZE,
-            pipeline=application.pipeline.name,
-            table=table.name,
-            cluster_id=facts.cluster_id,
-        )
-    return _plan_from(ledger, application, table, cluster=cluster, facts=facts)
-
-
-def _plan_from(
-    ledger: Ledger, application: Application, table: Table, *, cluster: Cluster, facts: ClusterFacts
-) -> DrainPlan:
-    first = _first(application.pipeline.start, table, ledger, cluster=cluster, facts=facts)
-    return plan_drain(ledger, table.topics, facts=facts, first=first)
-
-
-def _first(start: str, table: Table, ledger: Ledger, *, cluster: Cluster, facts: ClusterFacts) -> Starts:
-    found: dict[str, Mapping[int, int]] = {}
-    for topic in never_read(ledger, table.topics, facts=facts):
-        found[topic.name] = first_offsets(start, topic, cluster=cluster)
-    return found
+    return [
+        found.planned() if isinstance(found, DrainTask) else found
+        for found in look(application, session=None)
+    ]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from cdc_lakehouse.bronze.decided import NOTHING, Decided
+from cdc_lakehouse.bronze.incarnations import sources_of
+from cdc_lakehouse.bronze.losses import aged_out, in_words, told, unread, vanished
 from cdc_lakehouse.errors import (
+    KafkaMovedError,
     OffsetsLostError,
     SupersededError,
     TopicMissingError,
-    TopicRecreatedError,
+    TopicUnavailableError,
 )
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, incarnation_of, topic_of
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, incarnation_of, incarnations
+from cdc_lakehouse.lake.progress import Progress
 
 Starts = Mapping[str, Mapping[int, int]]
 """Topic -> partition -> first offset, for partitions that the table never read."""
@@ -24,14 +30,21 @@ class DrainPlan:
 
     table: str
     ledger: Ledger
+    """Where the drain begins: what the table says, with what was decided about it."""
     topics: tuple[TopicFacts, ...]
+    sources: Mapping[str, str]
+    """Topic -> the incarnation under whose name a ledger keeps its records."""
     start: Mapping[str, Mapping[int, int]]
     """Topic -> partition -> offset, for every partition of every topic."""
     until: Mapping[str, Mapping[int, int]]
+    amends: bool = False
+    """`ledger` says more than the table's last commit: it has a commit of its own before any row."""
+    version: int | None = None
+    """Of the table that the plan was made for; what others did up to there was seen and judged."""
 
     @property
     def is_idle(self) -> bool:
-        return self.start == self.until
+        return self.start == self.until and not self.amends
 
     @property
     def backlog(self) -> int:
@@ -49,39 +62,73 @@ class DrainPlan:
     @property
     def topic_ids(self) -> dict[str, str]:
         """Topic -> what the rows of this drain have as `topic_id`."""
-        return {topic.name: incarnation_of(topic.source) for topic in self.topics}
+        return {topic: incarnation_of(source) for topic, source in self.sources.items()}
 
     @property
     def planned(self) -> Ranges:
         """All that is to be read, of every partition, under the names that a ledger uses."""
         return {
-            topic.source: {
-                partition: (start, self.until[topic.name][partition])
-                for partition, start in self.start[topic.name].items()
-            }
-            for topic in self.topics
+            self.sources[topic]: {p: (start, self.until[topic][p]) for p, start in partitions.items()}
+            for topic, partitions in self.start.items()
         }
 
     def added(self, start: Mapping[str, Mapping[int, int]], end: Mapping[str, Mapping[int, int]]) -> Ranges:
-        """The ranges between two positions of this drain, under the names that a ledger uses."""
-        source = {topic.name: topic.source for topic in self.topics}
+        """The ranges between two positions of this drain, under the names that a ledger uses.
+
+        A partition without a start appeared after the plan was made. Spark begins it at its first record,
+        which is at 0: it ends a drain with `failOnDataLoss` where that record is gone already.
+        """
         moved = {
-            source[topic]: {
-                partition: (start[topic][partition], until)
+            self.sources[topic]: {
+                partition: (first, until)
                 for partition, until in partitions.items()
-                if until > start[topic][partition]
+                if until > (first := start.get(topic, {}).get(partition, 0))
             }
             for topic, partitions in end.items()
         }
         return {name: partitions for name, partitions in moved.items() if partitions}
 
 
-def plan_drain(ledger: Ledger, topics: tuple[str, ...], *, facts: ClusterFacts, first: Starts) -> DrainPlan:
-    """From the ledger's end to what Kafka holds now. Raises a `DataError` where that cannot be right."""
-    found = tuple(_existing(ledger, topic, facts=facts) for topic in topics)
-    start = {topic.name: _starts(ledger, topic, first=first.get(topic.name, {})) for topic in found}
-    until = {topic.name: {p: offsets.latest for p, offsets in topic.partitions.items()} for topic in found}
-    return DrainPlan(table=ledger.table, ledger=ledger, topics=found, start=start, until=until)
+def plan_drain(
+    ledger: Ledger,
+    topics: tuple[str, ...],
+    *,
+    facts: ClusterFacts,
+    first: Starts,
+    decided: Decided = NOTHING,
+    healed: Mapping[str, Any] | None = None,
+    by_pattern: bool = False,
+) -> DrainPlan:
+    """From the ledger's end to what Kafka holds now. Raises where that cannot be right.
+
+    `healed` is what was decided before about the ledger itself, and is not committed yet. Topics
+    `by_pattern` come and go; the ones that are named must be there.
+    """
+    found = tuple(_found(ledger, topic, facts=facts) for topic in topics)
+    epoch = decided.epoch_to_open(ledger)
+    sources = sources_of(ledger, found, facts=facts, epoch=epoch)
+    lost = {**aged_out(ledger, found, sources), **(vanished(ledger, facts) if by_pattern else {})}
+    if lost and not decided.accept_gap:
+        raise OffsetsLostError(table=ledger.table, ranges=in_words(lost))
+    decisions = dict(healed or {})
+    after = ledger
+    if lost:
+        after = _behind(after, lost)
+        decisions["accept_gap"] = told(lost)
+    if epoch is not None:
+        after, decisions["source_epoch"] = _in_epoch(after, epoch, found, sources=sources, first=first)
+        after = replace(after, cluster_id=facts.cluster_id)
+    if decisions:
+        after = after.amended(after.sources, attempt="", decisions=decisions)
+    return DrainPlan(
+        table=ledger.table,
+        ledger=after,
+        topics=found,
+        sources=sources,
+        start={topic.name: _starts(after, topic, sources[topic.name], first=first) for topic in found},
+        until={topic.name: {p: offsets.latest for p, offsets in topic.partitions.items()} for topic in found},
+        amends=bool(decisions),
+    )
 
 
 def never_read(ledger: Ledger, topics: tuple[str, ...], *, facts: ClusterFacts) -> tuple[TopicFacts, ...]:
@@ -90,7 +137,7 @@ def never_read(ledger: Ledger, topics: tuple[str, ...], *, facts: ClusterFacts) 
     A partition that appears later always starts at its first record: its keys moved there.
     """
     found = (facts.topics[topic] for topic in topics if topic in facts.topics)
-    return tuple(topic for topic in found if topic.source not in ledger.sources)
+    return tuple(topic for topic in found if not incarnations(ledger, topic.name))
 
 
 def refuse_unless_next(ledger: Ledger, added: Ranges, *, attempt: str) -> None:
@@ -102,30 +149,61 @@ def refuse_unless_next(ledger: Ledger, added: Ranges, *, attempt: str) -> None:
                 raise SupersededError(table=ledger.table, seq=ledger.seq, attempt=attempt)
 
 
-def _existing(ledger: Ledger, name: str, *, facts: ClusterFacts) -> TopicFacts:
-    topic = facts.topics.get(name)
-    if topic is None:
+def refuse_other_topics(plan: DrainPlan, topic_ids: Mapping[str, str]) -> None:
+    """Ids asked for after the records were read: an id that is still there was there all the while."""
+    for topic in plan.topics:
+        now = topic_ids.get(topic.name)
+        if now != topic.topic_id:
+            what = f"{topic.name} had the id {topic.topic_id} and now {now or 'is gone'}"
+            raise KafkaMovedError(table=plan.table, what=what)
+
+
+def _found(ledger: Ledger, name: str, *, facts: ClusterFacts) -> TopicFacts:
+    if name in facts.silent:
+        raise TopicUnavailableError(table=ledger.table, topic=name, reason=facts.silent[name])
+    if name not in facts.topics:
         raise TopicMissingError(table=ledger.table, topic=name)
-    for source in ledger.sources:
-        if topic_of(source) == name and source != topic.source:
-            old_id = source.rpartition("@")[2]
-            raise TopicRecreatedError(table=ledger.table, topic=name, old_id=old_id, new_id=topic.topic_id)
-    return topic
+    return facts.topics[name]
 
 
-def _starts(ledger: Ledger, topic: TopicFacts, *, first: Mapping[int, int]) -> dict[int, int]:
-    starts = {}
-    for partition, offsets in topic.partitions.items():
-        end = ledger.end(topic.source, partition)
-        start = first.get(partition, offsets.earliest) if end is None else end
-        if not offsets.earliest <= start <= offsets.latest:
-            raise OffsetsLostError(
-                table=ledger.table,
-                topic=topic.name,
-                partition=partition,
-                next_offset=start,
-                earliest=offsets.earliest,
-                latest=offsets.latest,
-            )
-        starts[partition] = start
-    return starts
+def _behind(ledger: Ledger, lost: Ranges) -> Ledger:
+    """The ledger that goes on behind `lost` and knows it as missing."""
+    sources = {source: dict(partitions) for source, partitions in ledger.sources.items()}
+    for source, partitions in lost.items():
+        for partition, (start, until) in partitions.items():
+            before = sources[source].get(partition) or Progress.begun(start, epoch=ledger.epoch)
+            sources[source][partition] = before.skipped(until)
+    return replace(ledger, sources=sources)
+
+
+def _in_epoch(
+    ledger: Ledger,
+    epoch: int,
+    topics: tuple[TopicFacts, ...],
+    *,
+    sources: Mapping[str, str],
+    first: Starts,
+) -> tuple[Ledger, dict[str, Any]]:
+    """All records to come belong to `epoch`; what is left behind of an older incarnation is missing."""
+    going_on = {source for source in sources.values() if source in ledger.sources}
+    read_before = {source for topic in sources for source in incarnations(ledger, topic)}
+    left = unread(ledger, read_before - going_on)
+    after = {source: dict(partitions) for source, partitions in _behind(ledger, left).sources.items()}
+    for source in going_on:
+        after[source] = {p: progress.in_epoch(epoch) for p, progress in after[source].items()}
+    begun = []
+    for topic in topics:
+        source = sources[topic.name]
+        if source not in going_on:
+            begun.append(source)
+            starts = _starts(ledger, topic, source, first=first)
+            after[source] = {p: Progress.begun(start, epoch=epoch) for p, start in starts.items()}
+    return replace(ledger, sources=after), {"epoch": epoch, "begun": begun, "left": told(left)}
+
+
+def _starts(ledger: Ledger, topic: TopicFacts, source: str, *, first: Starts) -> dict[int, int]:
+    known, told = ledger.sources.get(source, {}), first.get(topic.name, {})
+    return {
+        partition: known[partition].end if partition in known else told.get(partition, offsets.earliest)
+        for partition, offsets in topic.partitions.items()
+    }

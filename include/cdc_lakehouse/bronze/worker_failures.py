@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cdc_lakehouse.bronze.worker_versions import mismatch_in
-from cdc_lakehouse.errors import LakehouseError, StorageUnavailableError
+from cdc_lakehouse.errors import KafkaMovedError, LakehouseError, StorageUnavailableError
+from cdc_lakehouse.kafka.records import UnreadRecordsError
 
-_MARKER = re.compile(r"worker-storage\[([^\]\n]*)\]")
+_STORAGE = re.compile(r"worker-storage\[([^\]\n]*)\]")
+_KAFKA = re.compile(r"worker-kafka\[([^\]\n]*)\]")
 
 
 class WorkerStorageError(Exception):
@@ -22,13 +24,30 @@ def telling_storage() -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        reason = str(exc).splitlines()[0].replace("]", ")") if str(exc) else type(exc).__name__
-        raise WorkerStorageError(f"worker-storage[{reason}]") from exc
+        raise WorkerStorageError(f"worker-storage[{_one_line(exc)}]") from exc
 
 
-def known_failure(text: str, *, root: str) -> LakehouseError | None:
+class WorkerKafkaError(Exception):
+    """Raised in a worker that could not read what it was to read."""
+
+
+@contextmanager
+def telling_kafka() -> Iterator[None]:
+    """Why records were not read, as the driver will recognise it."""
+    try:
+        yield
+    except UnreadRecordsError as exc:
+        raise WorkerKafkaError(f"worker-kafka[{_one_line(exc)}]") from exc
+
+
+def known_failure(text: str, *, root: str, table: str) -> LakehouseError | None:
     """The error that a worker's failure means, read back from its text."""
-    found = _MARKER.search(text)
-    if found is not None:
+    if (found := _STORAGE.search(text)) is not None:
         return StorageUnavailableError(root=root, reason=found.group(1))
+    if (found := _KAFKA.search(text)) is not None:
+        return KafkaMovedError(table=table, what=found.group(1))
     return mismatch_in(text)
+
+
+def _one_line(exc: Exception) -> str:
+    return str(exc).splitlines()[0].replace("]", ")") if str(exc) else type(exc).__name__

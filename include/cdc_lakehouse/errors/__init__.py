@@ -8,6 +8,8 @@
     │   ├── StorageUnavailableError   STORAGE_UNAVAILABLE
     │   ├── BatchMisfitError          BATCH_MISFIT
     │   ├── TableChangedError         TABLE_CHANGED
+    │   ├── TopicUnavailableError     TOPIC_UNAVAILABLE
+    │   ├── KafkaMovedError           KAFKA_MOVED
     │   └── SupersededError           SUPERSEDED
     ├── ConfigError                                   78  a person must change something first
     │   ├── InvalidPipelineError      INVALID_PIPELINE
@@ -16,11 +18,14 @@
     │   ├── NotSupportedYetError      NOT_SUPPORTED_YET
     │   ├── LedgerVersionError        LEDGER_VERSION
     │   ├── UndiscoverableTopicError  UNDISCOVERABLE_TOPIC
+    │   ├── SourceEpochOldError       SOURCE_EPOCH_OLD
     │   └── VersionMismatchError      VERSION_MISMATCH
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
         ├── TopicMissingError         TOPIC_MISSING
         ├── TopicRecreatedError       TOPIC_RECREATED
+        ├── LogCutError               LOG_CUT
+        ├── ClusterChangedError       CLUSTER_CHANGED
         ├── IncompatibleSchemaError   INCOMPATIBLE_SCHEMA
         ├── SchemaMisfitError         SCHEMA_MISFIT
         ├── QuarantineLimitError      QUARANTINE_LIMIT
@@ -29,7 +34,9 @@
         ├── SchemaConflictError       SCHEMA_CONFLICT
         ├── UnsupportedEventError     UNSUPPORTED_EVENT
         ├── ForeignCommitError        FOREIGN_COMMIT
+        ├── ForeignRowsError          FOREIGN_ROWS
         ├── BronzeBehindError         BRONZE_BEHIND
+        ├── WrongTableError           WRONG_TABLE
         └── LedgerLostError           LEDGER_LOST
 
 Each class has a constant `sentence` whose blanks are its own fields, and an `advice`.
@@ -44,17 +51,21 @@ from cdc_lakehouse.errors.configuration import (
     LedgerVersionError,
     MissingConnectionError,
     NotSupportedYetError,
+    SourceEpochOldError,
     UndiscoverableTopicError,
     UnsupportedTypeError,
     VersionMismatchError,
 )
 from cdc_lakehouse.errors.data import (
     BronzeBehindError,
+    ClusterChangedError,
     DataError,
     ForeignCommitError,
+    ForeignRowsError,
     IncompatibleSchemaError,
     KeySchemaDriftError,
     LedgerLostError,
+    LogCutError,
     OffsetsLostError,
     QuarantineLimitError,
     QuarantineOpenError,
@@ -63,15 +74,18 @@ from cdc_lakehouse.errors.data import (
     TopicMissingError,
     TopicRecreatedError,
     UnsupportedEventError,
+    WrongTableError,
 )
 from cdc_lakehouse.errors.retryable import (
     BatchMisfitError,
     BrokerUnavailableError,
+    KafkaMovedError,
     RegistryUnavailableError,
     RetryableError,
     StorageUnavailableError,
     SupersededError,
     TableChangedError,
+    TopicUnavailableError,
     UnknownSchemaError,
 )
 from cdc_lakehouse.errors.tree import (
@@ -82,15 +96,19 @@ __all__ = [
     "BatchMisfitError",
     "BrokerUnavailableError",
     "BronzeBehindError",
+    "ClusterChangedError",
     "ConfigError",
     "DataError",
     "ForeignCommitError",
+    "ForeignRowsError",
     "IncompatibleSchemaError",
     "InvalidPipelineError",
+    "KafkaMovedError",
     "KeySchemaDriftError",
     "LakehouseError",
     "LedgerLostError",
     "LedgerVersionError",
+    "LogCutError",
     "MissingConnectionError",
     "NotSupportedYetError",
     "OffsetsLostError",
@@ -100,14 +118,17 @@ __all__ = [
     "RetryableError",
     "SchemaConflictError",
     "SchemaMisfitError",
+    "SourceEpochOldError",
     "StorageUnavailableError",
     "SupersededError",
     "TableChangedError",
     "TopicMissingError",
     "TopicRecreatedError",
+    "TopicUnavailableError",
     "UndiscoverableTopicError",
     "UnknownSchemaError",
     "UnsupportedEventError",
     "UnsupportedTypeError",
     "VersionMismatchError",
+    "WrongTableError",
 ]

@@ -67,6 +67,15 @@ class UndiscoverableTopicError(ConfigError):
     problem: str
 
 
+class SourceEpochOldError(ConfigError):
+    code = "SOURCE_EPOCH_OLD"
+    sentence = "source_epoch {asked} of {table} is not above {known}, the one it stands in"
+    advice = "Trigger the DAG with a higher number; every new incarnation of the source has its own."
+    table: str
+    asked: int
+    known: int
+
+
 class VersionMismatchError(ConfigError):
     code = "VERSION_MISMATCH"
     sentence = "the workers run {package} {worker}, the driver runs {driver}"

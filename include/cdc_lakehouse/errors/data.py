@@ -12,16 +12,14 @@ class DataError(LakehouseError):
 
 class OffsetsLostError(DataError):
     code = "OFFSETS_LOST"
-    sentence = (
-        "{table} stands at offset {next_offset} of {topic}/{partition}, but Kafka holds {earliest}..{latest}"
+    sentence = "Kafka no longer holds records that {table} has not read: {ranges}"
+    advice = (
+        "Retention was faster than the ingest, or the topic is gone. Trigger the DAG with accept_gap for "
+        "this table: it goes on and keeps them in its ledger as missing. Then take a new snapshot."
     )
-    advice = "Retention removed the records between, or the topic was cut. Take a new snapshot of the table."
     table: str
-    topic: str
-    partition: int
-    next_offset: int
-    earliest: int
-    latest: int
+    ranges: str
+    """`<topic>/<partition> [from, until)`, all of them."""
 
 
 class TopicMissingError(DataError):
@@ -34,10 +32,43 @@ class TopicMissingError(DataError):
 
 class TopicRecreatedError(DataError):
     code = "TOPIC_RECREATED"
-    sentence = "the topic {topic} of {table} was deleted and made again (id {old_id}, now {new_id})"
-    advice = "Its offsets mean something else now. Rebuild the table from a new snapshot."
+    sentence = (
+        "the topic {topic} of {table} was deleted and made again (id {old_id}, now {new_id}); "
+        "the table had read {read}, the new one holds {held}"
+    )
+    advice = (
+        "Its offsets mean something else now. Trigger the DAG with source_epoch for this table: it reads the "
+        "new topic from its first record on. What the old one held beyond is lost: take a new snapshot."
+    )
     table: str
     topic: str
+    old_id: str
+    new_id: str
+    read: str
+    held: str
+
+
+class LogCutError(DataError):
+    code = "LOG_CUT"
+    sentence = "{table} has read {read} of {topic}, but Kafka's log of it holds {held}"
+    advice = (
+        "Kafka lost the end of its log and gives the offsets away again. Trigger the DAG with source_epoch "
+        "for this table: it reads the log again from its first record on. Then take a new snapshot."
+    )
+    table: str
+    topic: str
+    read: str
+    held: str
+
+
+class ClusterChangedError(DataError):
+    code = "CLUSTER_CHANGED"
+    sentence = "{table} was read from the Kafka cluster {old_id}, but the connection leads to {new_id}"
+    advice = (
+        "If the connection is wrong, correct it and clear. If the cluster was replaced: trigger the DAG with "
+        "source_epoch for this table, and it reads the topics of the new one from their first record on."
+    )
+    table: str
     old_id: str
     new_id: str
 
@@ -126,11 +157,27 @@ class UnsupportedEventError(DataError):
 
 class ForeignCommitError(DataError):
     code = "FOREIGN_COMMIT"
-    sentence = "version {version} of {table} ({operation}) changed data and is not ours"
-    advice = "Somebody restored or edited the table by hand. Rebuild the table; the runbook says how."
+    sentence = "version {version} of {table} ({operation}) changed data and is not ours; ours was {ours}"
+    advice = (
+        "Somebody restored or edited the table by hand. Bronze: RESTORE it to our version, or leave it as it "
+        "is, then trigger the DAG with acknowledge_foreign for this table. Silver: rebuild it (runbook)."
+    )
     table: str
     version: int
     operation: str
+    ours: int
+    """Newest version whose data is as we wrote it."""
+
+
+class ForeignRowsError(DataError):
+    code = "FOREIGN_ROWS"
+    sentence = (
+        "bronze of {table} cannot be acknowledged as it is, compared with our version {ours}: {problem}"
+    )
+    advice = "RESTORE the table to that version, then trigger the DAG with acknowledge_foreign again."
+    table: str
+    ours: int
+    problem: str
 
 
 class BronzeBehindError(DataError):
@@ -142,6 +189,15 @@ class BronzeBehindError(DataError):
     partition: int
     applied: int
     end: int
+
+
+class WrongTableError(DataError):
+    code = "WRONG_TABLE"
+    sentence = "the folder {path} of {table} holds {found}"
+    advice = "Folders were swapped or copied. Move each back to its own place, then clear."
+    table: str
+    path: str
+    found: str
 
 
 class LedgerLostError(DataError):

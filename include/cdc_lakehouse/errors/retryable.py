@@ -73,6 +73,23 @@ class TableChangedError(RetryableError):
     reason: str
 
 
+class TopicUnavailableError(RetryableError):
+    code = "TOPIC_UNAVAILABLE"
+    sentence = "Kafka did not tell where {topic} of {table} stands: {reason}"
+    advice = "Nothing was lost. A partition has no leader, or a broker is away: look there if it persists."
+    table: str
+    topic: str
+    reason: str
+
+
+class KafkaMovedError(RetryableError):
+    code = "KAFKA_MOVED"
+    sentence = "Kafka changed under {table} while it was being read: {what}"
+    advice = "Nothing of it was written. The next try looks again, and says so if a person has to decide."
+    table: str
+    what: str
+
+
 class SupersededError(RetryableError):
     code = "SUPERSEDED"
     sentence = "another attempt advanced {table} from step {seq} while this one ({attempt}) was working"

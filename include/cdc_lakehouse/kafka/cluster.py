@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from datetime import datetime
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from cdc_lakehouse.errors import BrokerUnavailableError
-from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
+from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, Retention, TopicFacts
 
 logger = logging.getLogger(__name__)
 
 _UNKNOWN_TOPIC = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
+_Place = tuple[str, int]
+
 
 class Cluster:
-    """A connection to one cluster; every failure of it is a `BrokerUnavailableError`."""
+    """A connection to one cluster; every failure of the whole of it is a `BrokerUnavailableError`."""
 
     def __init__(self, settings: Mapping[str, str], *, timeout_seconds: float = 15.0) -> None:
         self._bootstrap = settings["bootstrap.servers"]
@@ -38,14 +40,20 @@ class Cluster:
             raise self._unavailable(exc.args[0].str()) from exc
 
     def facts(self, topics: Collection[str]) -> ClusterFacts:
-        """Ids and read-committed offsets of those `topics` that exist."""
-        cluster = self._answer(self._admin.describe_cluster(request_timeout=self._timeout))
+        """Ids, retention and read-committed offsets of those `topics` that exist: two rounds for all.
+
+        Offsets are asked for after ids: what a topic that is made again meanwhile holds is never taken
+        for what the old one held, because the ids are asked for once more before a batch is committed.
+        """
+        asked = self._admin.describe_cluster(request_timeout=self._timeout)
+        retentions = self._ask_retentions(topics)
         described = self._describe(topics)
-        partitions = [
-            TopicPartition(name, p.id) for name, topic in described.items() for p in topic.partitions
-        ]
-        earliest = self._offsets(partitions, OffsetSpec.earliest())
-        latest = self._offsets(partitions, OffsetSpec.latest())
+        cluster = self._answer(asked)
+        places = [(name, p.id) for name, topic in described.items() for p in topic.partitions]
+        ask_earliest = self._ask_offsets(places, OffsetSpec.earliest())
+        ask_latest = self._ask_offsets(places, OffsetSpec.latest())
+        silent: dict[str, str] = {}
+        earliest, latest = self._told(ask_earliest, silent), self._told(ask_latest, silent)
         found = {
             name: TopicFacts(
                 name=name,
@@ -53,19 +61,25 @@ class Cluster:
                 partitions={
                     p.id: PartitionOffsets(earliest[name, p.id], latest[name, p.id]) for p in topic.partitions
                 },
+                retention=self._retention(retentions.get(name)),
             )
             for name, topic in described.items()
+            if name not in silent
         }
-        return ClusterFacts(cluster_id=cluster.cluster_id, topics=found)
+        return ClusterFacts(cluster_id=cluster.cluster_id, topics=found, silent=silent)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """Ids of those `topics` that exist: what the records that were read a moment ago belong to."""
+        return {name: str(topic.topic_id) for name, topic in self._describe(topics).items()}
 
     def offsets_at(self, topic: TopicFacts, moment: datetime) -> dict[int, int]:
         """Per partition the first offset at or after `moment`; the end where there is none."""
-        partitions = [TopicPartition(topic.name, partition) for partition in topic.partitions]
-        spec = OffsetSpec.for_timestamp(int(moment.timestamp() * 1000))
-        found = self._offsets(partitions, spec)
+        places = [(topic.name, partition) for partition in topic.partitions]
+        asked = self._ask_offsets(places, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
+        found = {partition: self._answer(future).offset for (_, partition), future in asked.items()}
         return {
             partition: offset if offset >= 0 else topic.partitions[partition].latest
-            for (_, partition), offset in found.items()
+            for partition, offset in found.items()
         }
 
     def _describe(self, topics: Collection[str]) -> dict[str, Any]:
@@ -75,7 +89,8 @@ class Cluster:
         described = {name: self._answer(future, absent=_UNKNOWN_TOPIC) for name, future in futures.items()}
         return {name: topic for name, topic in described.items() if topic is not None}
 
-    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[tuple[str, int], int]:
+    def _ask_offsets(self, places: Iterable[_Place], spec: OffsetSpec) -> dict[_Place, Future[Any]]:
+        partitions = [TopicPartition(topic, partition) for topic, partition in places]
         if not partitions:
             return {}
         futures = self._admin.list_offsets(
@@ -83,7 +98,37 @@ class Cluster:
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=self._timeout,
         )
-        return {(tp.topic, tp.partition): self._answer(future).offset for tp, future in futures.items()}
+        return {(tp.topic, tp.partition): future for tp, future in futures.items()}
+
+    def _told(self, asked: Mapping[_Place, Future[Any]], silent: dict[str, str]) -> dict[_Place, int]:
+        """Offsets by place; a topic whose leader is away is `silent`, and costs no other table anything."""
+        found: dict[_Place, int] = {}
+        for (topic, partition), future in asked.items():
+            try:
+                found[topic, partition] = self._answer(future).offset
+            except BrokerUnavailableError as exc:
+                silent.setdefault(topic, f"{topic}/{partition}: {exc.reason}")
+        if asked and not found:
+            raise self._unavailable(next(iter(silent.values())))
+        return found
+
+    def _ask_retentions(self, topics: Collection[str]) -> dict[str, Future[Any]]:
+        if not topics:
+            return {}
+        resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in topics}
+        futures = self._admin.describe_configs(list(resources.values()), request_timeout=self._timeout)
+        return {name: futures[resource] for name, resource in resources.items()}
+
+    def _retention(self, asked: Future[Any] | None) -> Retention | None:
+        """None where the login may not ask: a run needs no settings to be right."""
+        if asked is None:
+            return None
+        try:
+            settings = asked.result(timeout=self._timeout + 5)
+        except (KafkaException, TimeoutError) as exc:
+            logger.info("retention is not told", extra={"reason": str(exc)})
+            return None
+        return Retention.from_settings({name: entry.value for name, entry in settings.items()})
 
     def _answer(self, future: Future[Any], *, absent: tuple[int, ...] = ()) -> Any:
         try:

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffsets:
-    """Visible records lie in [earliest, latest); gaps of transactions and compaction are legal."""
+    """Visible records lie in [earliest, latest); gaps of transactions and compaction are legal.
+
+    `latest` is where the first open transaction begins, or else behind the last record.
+    """
 
     earliest: int
     latest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """When Kafka deletes the oldest records of a topic; None stands for never."""
+
+    milliseconds: int | None
+    size_bytes: int | None
+    """Of one partition."""
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, str]) -> Retention:
+        """Of a topic's own words: -1 means no limit, and a topic that is only compacted loses no key."""
+        if "delete" not in settings.get("cleanup.policy", "delete"):
+            return cls(milliseconds=None, size_bytes=None)
+        limits = (int(settings.get(name, "-1")) for name in ("retention.ms", "retention.bytes"))
+        milliseconds, size_bytes = (limit if limit >= 0 else None for limit in limits)
+        return cls(milliseconds=milliseconds, size_bytes=size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +41,12 @@ class TopicFacts:
     topic_id: str
     """Kafka's own id of this incarnation; a topic that was deleted and made again has another."""
     partitions: Mapping[int, PartitionOffsets]
+    retention: Retention | None = None
+    """None where this login may not ask."""
 
     @property
     def source(self) -> str:
-        """The name under which a ledger keeps this incarnation."""
+        """The name under which a ledger keeps this incarnation, unless its log was cut."""
         return f"{self.name}@{self.topic_id}"
 
 
@@ -31,4 +54,6 @@ class TopicFacts:
 class ClusterFacts:
     cluster_id: str
     topics: Mapping[str, TopicFacts]
-    """Only the topics that exist."""
+    """Only the topics that exist and told everything."""
+    silent: Mapping[str, str] = field(default_factory=dict)
+    """Topics that exist but did not tell everything, and why: their tables wait, the others go on."""

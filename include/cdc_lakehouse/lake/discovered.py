@@ -12,7 +12,7 @@ from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.ledger import Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
-from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.state import look_into
 
 
 def with_tables_of_the_lake(pipeline: Pipeline, *, root: str) -> Pipeline:
@@ -45,7 +45,7 @@ def _table(discover: Discover, lake: Lake, name: str) -> Table | None:
 
 
 def _ledger(lake: Lake, name: str) -> Ledger | None:
-    state = read_state(lake.bronze(name), table=name)
+    state = look_into(lake.bronze(name), table=name)
     return state.ledger if state is not None else None
 
 

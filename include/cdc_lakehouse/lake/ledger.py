@@ -48,7 +48,7 @@ class Ledger:
     sources: Sources = field(default_factory=dict)
     added: Ranges = field(default_factory=dict)
     decisions: Mapping[str, Any] = field(default_factory=dict)
-    """What a person, or a recovery, decided with this one commit (`bronze.decisions`)."""
+    """What a person, or a recovery, decided with this one commit (`bronze.decided`, `bronze.standing`)."""
     redo: tuple[Any, ...] = ()
     seen_through: str | None = None
     valid_through: str | None = None
@@ -197,6 +197,15 @@ def by_topic(ranges: Mapping[str, Mapping[int, T]]) -> dict[str, dict[str, T]]:
         }
         for source, partitions in ranges.items()
     }
+
+
+def gaps_by_topic(ledger: Ledger) -> dict[str, dict[str, list[list[int]]]]:
+    """As a result tells them."""
+    told = {
+        source: {partition: [list(gap) for gap in gaps] for partition, gaps in partitions.items()}
+        for source, partitions in ledger.gaps().items()
+    }
+    return by_topic(told)
 
 
 def source_of(topic: str, incarnation: str) -> str:

@@ -71,16 +71,16 @@ class Progress:
         lost = subtracted(list(spans), subtracted(list(spans), [(self.floor, self.end)]))
         return replace(self, gaps=joined([*self.gaps, *lost]))
 
-    def raised(self, floor: int) -> Progress:
-        """Retention of the table raises the floor; nothing below it is ever ingested again."""
-        floor = max(self.floor, min(floor, self.end))
-        gaps = subtracted(self.gaps, [(self.floor, floor)])
-        older = [epoch for start, epoch in self.epochs if start <= floor]
-        epochs = (
-            *(((floor, older[-1]),) if older else ()),
-            *((start, epoch) for start, epoch in self.epochs if start > floor),
-        )
-        return replace(self, floor=floor, gaps=gaps, epochs=epochs)
+    def rewound(self, end: int, *, gaps: Iterable[Span]) -> Progress:
+        """Rows behind `end` are gone again, and `gaps` below it: a drain reads on from there.
+
+        Epochs stay, since an offset keeps the one it had, and so does what Kafka was seen to hold.
+        """
+        end = max(self.floor, min(end, self.end))
+        missing = subtracted(list(gaps), [(0, self.floor)])
+        kept = subtracted(missing, subtracted(missing, [(self.floor, end)]))
+        back = replace(self, end=end, gaps=kept)
+        return back.having_seen(max(self.end, self.seen or 0))
 
     def in_epoch(self, epoch: int) -> Progress:
         """From the end on, records belong to a newer incarnation of the source."""

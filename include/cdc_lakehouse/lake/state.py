@@ -2,87 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from cdc_lakehouse.errors import ForeignCommitError, LedgerLostError, StorageUnavailableError
+from cdc_lakehouse.errors import (
+    ForeignCommitError,
+    LedgerLostError,
+    StorageUnavailableError,
+    WrongTableError,
+)
+from cdc_lakehouse.lake.commits import ForeignCommit, Told, restored_by, told_by
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 
 _FIRST_LOOK = 20
-_KEEPS_THE_DATA = frozenset(
-    {
-        "CREATE TABLE",
-        "OPTIMIZE",
-        "REORG",
-        "VACUUM START",
-        "VACUUM END",
-        "SET TBLPROPERTIES",
-        "UNSET TBLPROPERTIES",
-        "ADD COLUMNS",
-        "CHANGE COLUMN",
-        "CHANGE COLUMNS",
-        "UPGRADE PROTOCOL",
-        "ADD FEATURE",
-        "CLUSTER BY",
-        "COMPUTE STATS",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table at one Delta version. `ledger` is None only before its first commit of data."""
+    """A table at one Delta version. `ledger` is None before its first commit of data, or if it was lost."""
 
     version: int
     ledger: Ledger | None
     size_bytes: int = 0
     """Of the files that the version consists of."""
+    stated: int | None = None
+    """The version whose commit states `ledger`."""
+    foreign: tuple[ForeignCommit, ...] = ()
+    """Commits behind it that changed data and are not ours, newest first."""
+    restored: Told | None = None
+    """Of the version whose data a RESTORE by hand brought back; None where only rows can tell."""
+    step: int | None = None
+    """The transaction id of the newest step: it outlives the document."""
 
     @property
     def seq(self) -> int:
-        return 0 if self.ledger is None else self.ledger.seq
+        return max(self.step or 0, 0 if self.ledger is None else self.ledger.seq)
+
+    @property
+    def is_lost(self) -> bool:
+        """There is data, or was a step, that no document accounts for."""
+        if self.ledger is None:
+            return self.step is not None or (self.size_bytes > 0 and not self.foreign)
+        return self.step is not None and self.step > self.ledger.seq
 
 
 def read_state(uri: str, *, table: str) -> TableState | None:
     """Newest version and ledger; None while the table does not exist.
 
-    Raises `ForeignCommitError` when somebody else changed data after our newest commit, and
-    `LedgerLostError` when there is data that no commit accounts for.
+    Raises `ForeignCommitError` when somebody else changed data after our newest commit, `LedgerLostError`
+    when there is data that no commit accounts for, and `WrongTableError` for another table's folder.
     """
-    try:
-        delta = DeltaTable(uri)
-        state = _newest_ledger(delta, table=table, limit=_FIRST_LOOK)
-    except TableNotFoundError:
+    state = look_into(uri, table=table)
+    if state is None:
         return None
-    except (DeltaError, OSError) as exc:
-        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
-    if state.ledger is None and delta.transaction_version(APPLICATION_ID) is not None:
+    if state.foreign:
+        raise foreign_commit(state, table=table)
+    if state.is_lost:
         raise LedgerLostError(table=table, path=uri)
     return state
 
 
-def _newest_ledger(delta: DeltaTable, *, table: str, limit: int | None) -> TableState:
+def look_into(uri: str, *, table: str) -> TableState | None:
+    """The same without a judgement: who may heal a table has to see what is wrong with it."""
+    try:
+        delta = DeltaTable(uri)
+        state = _state(delta, table=table)
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    if state.ledger is not None and state.ledger.table != table:
+        whose = f"{state.ledger.kind} of {state.ledger.pipeline}.{state.ledger.table}"
+        raise WrongTableError(table=table, path=uri, found=whose)
+    return state
+
+
+def foreign_commit(state: TableState, *, table: str) -> ForeignCommitError:
+    newest = state.foreign[0]
+    ours = state.stated if state.stated is not None else 0
+    return ForeignCommitError(table=table, version=newest.version, operation=newest.operation, ours=ours)
+
+
+def _state(delta: DeltaTable, *, table: str) -> TableState:
     version = delta.version()
-    commits = delta.history(limit)
-    ledger = _search(commits, table=table)
-    if ledger is None and limit is not None and len(commits) == limit:
-        return _newest_ledger(delta, table=table, limit=None)
+    commits = delta.history(_FIRST_LOOK)
+    told = told_by(commits, table=table)
+    if len(commits) == _FIRST_LOOK and (told.ledger is None or told.foreign):
+        commits = delta.history()
+        told = told_by(commits, table=table)
     sizes = pa.table(delta.get_add_actions(flatten=True))["size_bytes"].to_pylist()
-    return TableState(version=version, ledger=ledger, size_bytes=sum(sizes))
-
-
-def _search(commits: Iterable[Mapping[str, Any]], *, table: str) -> Ledger | None:
-    """`commits` come newest first; what stands before our newest one must have kept the data."""
-    for commit in commits:
-        ledger = Ledger.from_json(commit.get("userMetadata") or "", table=table)
-        if ledger is not None:
-            return ledger
-        operation = str(commit.get("operation", "unknown"))
-        if operation not in _KEEPS_THE_DATA:
-            raise ForeignCommitError(table=table, version=int(commit.get("version", -1)), operation=operation)
-    return None
+    return TableState(
+        version=version,
+        ledger=told.ledger,
+        size_bytes=sum(sizes),
+        stated=told.stated,
+        foreign=told.foreign,
+        restored=restored_by(commits, table=table) if told.foreign else None,
+        step=delta.transaction_version(APPLICATION_ID),
+    )

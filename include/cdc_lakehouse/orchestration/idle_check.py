@@ -22,11 +22,16 @@ SECONDS = 60.0
 
 def look_command(request: JobRequest) -> list[str] | None:
     """None where the job must go the whole way: it is asked for more than to do what there is to do."""
-    asked = (request.from_time, request.until_time, request.accept_gap, request.source_epoch, request.dry_run)
+    asked = (request.from_time, request.until_time, request.dry_run, *decisions_of(request))
     module = LOOKS.get(request.job)
     if module is None or any(asked):
         return None
     return [sys.executable, "-m", module, *request.to_arguments()]
+
+
+def decisions_of(request: JobRequest) -> tuple[object, ...]:
+    """What a person decided with this run; each is empty where nobody did."""
+    return request.accept_gap, request.source_epoch, request.acknowledge_foreign
 
 
 def found_idle(

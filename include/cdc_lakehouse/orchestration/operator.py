@@ -29,6 +29,7 @@ from cdc_lakehouse.orchestration.connections import (
     child_environment,
     connection_ids,
 )
+from cdc_lakehouse.orchestration.decisions import decided
 from cdc_lakehouse.orchestration.idle_check import found_idle, look_command
 from cdc_lakehouse.orchestration.log_relay import LogRelay
 from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
@@ -131,6 +132,7 @@ class SparkJobOperator(SparkSubmitOperator):
             airflow=AirflowContext(
                 dag_id=ti.dag_id, run_id=ti.run_id, task_id=ti.task_id, try_number=ti.try_number
             ),
+            **decided(context["dag_run"].conf, job=self.job, tables=self.tables if self.by_name else None),
         )
 
     def _remember(self, child: ChildProcess) -> None:
@@ -198,10 +200,6 @@ def _end_with_supervisor() -> None:
 
 
 def refuse_unsupported_run(context: Context) -> None:
-    """A run that asks for an interval or a parameter must not drain to now and look obedient."""
-    dag_run = context["dag_run"]
-    if dag_run.run_type == "backfill":
+    """A run that asks for an interval must not drain to now and look obedient."""
+    if context["dag_run"].run_type == "backfill":
         raise NotSupportedYetError(feature="a backfill of an interval")
-    if dag_run.conf:
-        names = ", ".join(sorted(dag_run.conf))
-        raise NotSupportedYetError(feature=f"a run with parameters ({names})")

@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, TaskGroup, TriggerRule
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param, TaskGroup, TriggerRule
 
 from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.models import Pipeline, Table
@@ -24,6 +24,7 @@ from cdc_lakehouse.errors import InvalidPipelineError
 from cdc_lakehouse.orchestration import runbook
 from cdc_lakehouse.orchestration.advances import LAYER
 from cdc_lakehouse.orchestration.assets import assets
+from cdc_lakehouse.orchestration.decisions import decision_params
 from cdc_lakehouse.orchestration.operator import SparkJobOperator
 from cdc_lakehouse.orchestration.outcome import AnnounceOperator, OutcomeOperator
 
@@ -52,7 +53,10 @@ def pool_name(pipeline: Pipeline) -> str:
 
 def pipeline_dag(pipeline: Pipeline) -> DAG:
     """`cdc_<pipeline>`: one column of tasks per group."""
-    with _dag(pipeline, suffix="", cron=pipeline.schedule, text=runbook.dag_text(pipeline)) as dag:
+    known = [table.name for table in pipeline.tables]
+    params = decision_params(known, more=pipeline.discover is not None)
+    text = runbook.dag_text(pipeline)
+    with _dag(pipeline, suffix="", cron=pipeline.schedule, text=text, params=params) as dag:
         watched = [
             task
             for group, tables in pipeline.groups.items()
@@ -77,7 +81,9 @@ def maintenance_dag(pipeline: Pipeline) -> DAG:
     return dag
 
 
-def _dag(pipeline: Pipeline, *, suffix: str, cron: str, text: str) -> DAG:
+def _dag(
+    pipeline: Pipeline, *, suffix: str, cron: str, text: str, params: dict[str, Param] | None = None
+) -> DAG:
     retry = pipeline.retry
     return DAG(
         dag_id=f"cdc_{pipeline.name}{suffix}",
@@ -86,6 +92,7 @@ def _dag(pipeline: Pipeline, *, suffix: str, cron: str, text: str) -> DAG:
         catchup=False,
         max_active_runs=1,
         doc_md=text,
+        params=params or {},
         tags={"cdc", pipeline.name},
         default_args={
             "owner": pipeline.owner,

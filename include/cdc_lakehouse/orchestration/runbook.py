@@ -62,8 +62,10 @@ def dag_text(pipeline: Pipeline) -> str:
             "Red? Open `outcome`: its first line names tables and error codes; its link leads to the first "
             "failed task, whose log ends with one sentence and one piece of advice per table.",
             _CLEAR_IS_SAFE,
-            "Backfills and runs with parameters are not supported yet: they fail at once and change nothing. "
-            "To catch up, trigger a run without parameters; it drains to now.",
+            "To catch up, trigger a run and leave its form empty; it drains to now. The form is for "
+            "decisions that an error code asks for: `accept_gap`, `source_epoch`, `acknowledge_foreign`. A "
+            "retry or a clear of such a run finds them done. Backfills of an interval are not supported yet: "
+            "they fail at once and change nothing.",
         ]
     )
 

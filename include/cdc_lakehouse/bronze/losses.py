@@ -1,0 +1,66 @@
+"""Which records of a table Kafka no longer holds although the table has not read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from cdc_lakehouse.bronze.incarnations import current_source
+from cdc_lakehouse.errors import KafkaMovedError
+from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, topic_of
+from cdc_lakehouse.lake.progress import Progress, Span
+
+
+def aged_out(ledger: Ledger, topics: Iterable[TopicFacts], sources: Mapping[str, str]) -> Ranges:
+    """What retention removed between the ledger's end and Kafka's first record.
+
+    A partition that appeared in a topic the table reads is owed from its first record on.
+    """
+    lost: dict[str, dict[int, Span]] = {}
+    for topic in topics:
+        known = ledger.sources.get(sources[topic.name])
+        if known is None:
+            continue
+        _refuse_vanished_partitions(ledger, topic, known)
+        for partition, offsets in topic.partitions.items():
+            end = known[partition].end if partition in known else 0
+            if offsets.earliest > end:
+                lost.setdefault(sources[topic.name], {})[partition] = (end, offsets.earliest)
+    return lost
+
+
+def vanished(ledger: Ledger, facts: ClusterFacts) -> Ranges:
+    """What was seen and not read of topics that are gone; a topic that was read whole is missed by nobody."""
+    gone = {topic_of(source) for source in ledger.sources} - facts.topics.keys() - facts.silent.keys()
+    return unread(ledger, (source for topic in gone if (source := current_source(ledger, topic)) is not None))
+
+
+def unread(ledger: Ledger, sources: Iterable[str]) -> Ranges:
+    """What Kafka was seen to hold of `sources` behind the ledger's end."""
+    found = {
+        source: {p: span for p, progress in ledger.sources[source].items() if (span := progress.unread)}
+        for source in sources
+    }
+    return {source: partitions for source, partitions in found.items() if partitions}
+
+
+def in_words(lost: Ranges) -> str:
+    """`shop.public.orders/0 [5, 9)`, all of them: an operator decides on exactly these."""
+    return ", ".join(
+        f"{topic_of(source)}/{partition} [{start}, {until})"
+        for source, partitions in sorted(lost.items())
+        for partition, (start, until) in sorted(partitions.items())
+    )
+
+
+def told(lost: Ranges) -> dict[str, dict[str, list[int]]]:
+    """As a document tells them."""
+    return {source: {str(p): list(span) for p, span in spans.items()} for source, spans in lost.items()}
+
+
+def _refuse_vanished_partitions(ledger: Ledger, topic: TopicFacts, known: Mapping[int, Progress]) -> None:
+    """A topic never gives a partition back while it keeps its id: the broker does not know everything yet."""
+    missing = sorted(known.keys() - topic.partitions.keys())
+    if missing:
+        what = f"{topic.name} is listed without its partitions {', '.join(map(str, missing))}"
+        raise KafkaMovedError(table=ledger.table, what=what)

@@ -1,0 +1,138 @@
+"""One table's plan: its state in the lake, Kafka's facts and a person's decisions brought together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.bronze.decided import NOTHING, Decided
+from cdc_lakehouse.bronze.plan import DrainPlan, Starts, never_read, plan_drain
+from cdc_lakehouse.bronze.standing import after_edit, after_restore, recovered
+from cdc_lakehouse.bronze.start import first_offsets
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.errors import LakehouseError, LedgerLostError, WrongTableError
+from cdc_lakehouse.kafka.cluster import Cluster
+from cdc_lakehouse.kafka.facts import ClusterFacts
+from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.newest_ledger import newest_ledger
+from cdc_lakehouse.lake.state import TableState, foreign_commit, look_into
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SessionOf = Callable[[], "SparkSession"]
+_Healed = tuple[Ledger, Mapping[str, Any]]
+
+
+class Standing(NamedTuple):
+    """Where a table stands, and what was decided about that and is not committed yet."""
+
+    ledger: Ledger
+    healed: Mapping[str, Any]
+    version: int | None = None
+    """Of the table whose log said so."""
+
+
+def plan_table(
+    application: Application,
+    table: Table,
+    *,
+    cluster: Cluster,
+    facts: ClusterFacts,
+    session: SessionOf | None,
+    by_pattern: bool = False,
+) -> DrainPlan:
+    """`session` is None for whoever only looks: a table whose rows must be asked is left to the job.
+
+    Topics `by_pattern` may come and go.
+    """
+    decided = Decided.about(table.name, application.request)
+    empty = Ledger(
+        kind=Kind.BRONZE, pipeline=application.pipeline.name, table=table.name, cluster_id=facts.cluster_id
+    )
+    uri = application.lake.bronze(table.name)
+
+    def planned(ledger: Ledger, healed: Mapping[str, Any]) -> DrainPlan:
+        first = _first(application.pipeline.start, table, ledger, cluster=cluster, facts=facts)
+        return plan_drain(
+            ledger,
+            table.topics,
+            facts=facts,
+            first=first,
+            decided=decided,
+            healed=healed,
+            by_pattern=by_pattern,
+        )
+
+    newest = newest_ledger(uri, table=table.name) if decided == NOTHING else None
+    if newest is not None:
+        # The newest commit alone may say that there is nothing to do; all else is looked at thoroughly.
+        with suppress(LakehouseError):
+            plan = planned(newest.ledger, {})
+            if plan.is_idle:
+                return plan
+    ledger, healed, version = standing(uri, empty, decided=decided, session=session)
+    return replace(planned(ledger, healed), version=version)
+
+
+def standing(uri: str, empty: Ledger, *, decided: Decided, session: SessionOf | None) -> Standing:
+    """From the log; `session` is asked for only where nothing but the rows can tell."""
+    state = look_into(uri, table=empty.table)
+    if state is None:
+        return Standing(empty, {})
+    if state.ledger is not None:
+        _refuse_other(state.ledger, empty, uri=uri)
+    ledger, healed = _judged(uri, empty, state, decided=decided, session=session)
+    return Standing(ledger, healed, state.version)
+
+
+def _judged(
+    uri: str, empty: Ledger, state: TableState, *, decided: Decided, session: SessionOf | None
+) -> _Healed:
+    if state.foreign:
+        if not decided.acknowledge_foreign:
+            raise foreign_commit(state, table=empty.table)
+        return _acknowledged(uri, empty, state, session=session)
+    if state.is_lost:
+        return _recovered(uri, empty, state, session=session)
+    if state.ledger is not None and (state.step or 0) < state.ledger.seq:
+        # Ids are what a commit is conditional on; the document says all that they said, but the step.
+        return replace(state.ledger, seq=state.step or 0), {"recovered": "transaction ids"}
+    return state.ledger or empty, {}
+
+
+def _acknowledged(uri: str, empty: Ledger, state: TableState, *, session: SessionOf | None) -> _Healed:
+    if state.ledger is None or state.stated is None:
+        return _recovered(uri, empty, state, session=session)
+    if state.restored is not None:
+        return after_restore(state, state.ledger)
+    if session is None:
+        raise foreign_commit(state, table=empty.table)
+    from cdc_lakehouse.bronze.held_rows import changed_rows  # who only looks does not pay for Spark
+
+    found = changed_rows(session(), uri, ours=state.ledger, stated=state.stated)
+    return after_edit(state, state.ledger, found)
+
+
+def _recovered(uri: str, empty: Ledger, state: TableState, *, session: SessionOf | None) -> _Healed:
+    if session is None:
+        raise LedgerLostError(table=empty.table, path=uri)
+    from cdc_lakehouse.bronze.held_rows import held_rows  # as above
+
+    return recovered(empty, held_rows(session(), uri, table=empty.table), step=state.seq)
+
+
+def _refuse_other(found: Ledger, wanted: Ledger, *, uri: str) -> None:
+    if (found.kind, found.pipeline) != (wanted.kind, wanted.pipeline):
+        whose = f"{found.kind} of {found.pipeline}.{found.table}"
+        raise WrongTableError(table=wanted.table, path=uri, found=whose)
+
+
+def _first(start: str, table: Table, ledger: Ledger, *, cluster: Cluster, facts: ClusterFacts) -> Starts:
+    found: dict[str, Mapping[int, int]] = {}
+    for topic in never_read(ledger, table.topics, facts=facts):
+        found[topic.name] = first_offsets(start, topic, cluster=cluster)
+    return found

@@ -1,0 +1,103 @@
+"""Where a bronze table stands when its log alone does not say: decisions on values, no I/O.
+
+A document can be lost, and somebody can change rows by hand. Each way back ends in a ledger that says what
+the table holds and nothing else, so that the drain behind it neither doubles nor loses a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cdc_lakehouse.errors import ForeignRowsError
+from cdc_lakehouse.lake.commits import RESTORE, ForeignCommit
+from cdc_lakehouse.lake.ledger import Ledger, Sources
+from cdc_lakehouse.lake.progress import Progress, Span
+from cdc_lakehouse.lake.state import TableState
+
+MOST_GAPS = 1_000
+"""A ledger is read by every attempt: rows taken out one by one all over a table are no gaps."""
+
+Present = Mapping[str, Mapping[int, Span]]
+"""Source -> partition -> [first offset, last offset + 1) of the rows that a table holds."""
+Lost = Mapping[str, Mapping[int, tuple[Span, ...]]]
+"""Source -> partition -> what it held and does not hold any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Rows of a table now, compared with those of our newest version."""
+
+    lost: Lost
+    held: Present
+    """What there is still."""
+    strange: int = 0
+    """Rows whose coordinate was not there, or is there twice."""
+
+
+def recovered(empty: Ledger, held: Present, *, step: int) -> tuple[Ledger, dict[str, Any]]:
+    """The ledger of rows whose document is lost: behind the last offset of each partition.
+
+    What was read and left no row (aborted transactions at the end) is read again and leaves none. Gaps and
+    epochs of the past are forgotten.
+    """
+    sources = {
+        source: {p: Progress(floor=first, end=end) for p, (first, end) in partitions.items()}
+        for source, partitions in held.items()
+    }
+    return replace(empty, seq=step, sources=sources), {"recovered": "from rows"}
+
+
+def after_restore(state: TableState, ours: Ledger) -> tuple[Ledger, dict[str, Any]]:
+    """In place of `ours` the ledger of the version whose data is back: what came behind is read again."""
+    back = state.restored.ledger if state.restored is not None else None
+    sources = {
+        source: {p: _rewound(progress, back, source, p) for p, progress in partitions.items()}
+        for source, partitions in ours.sources.items()
+    }
+    return replace(ours, seq=state.seq, sources=sources), _acknowledged(state.foreign)
+
+
+def after_edit(state: TableState, ours: Ledger, found: Difference) -> tuple[Ledger, dict[str, Any]]:
+    """The ledger of what somebody left behind: rows that were taken out are missing from now on.
+
+    A RESTORE means to go back, so there what is gone from the end is read again. Rows that are not ours are
+    refused: which of two is right, no ledger can say.
+    """
+    if found.strange:
+        problem = f"{found.strange} row(s) are not ours, or are there twice"
+        raise ForeignRowsError(table=ours.table, ours=state.stated or 0, problem=problem)
+    goes_back = any(commit.operation == RESTORE for commit in state.foreign)
+    sources = {source: dict(partitions) for source, partitions in ours.sources.items()}
+    for source, partitions in found.lost.items():
+        for partition, spans in partitions.items():
+            before = sources[source][partition]
+            end = _held_end(found, source, partition, before) if goes_back else before.end
+            sources[source][partition] = before.rewound(end, gaps=[*before.gaps, *spans])
+    gaps = sum(len(p.gaps) for partitions in sources.values() for p in partitions.values())
+    if gaps > MOST_GAPS:
+        problem = f"rows are missing in {gaps} places"
+        raise ForeignRowsError(table=ours.table, ours=state.stated or 0, problem=problem)
+    lost = {s: {str(p): list(spans) for p, spans in ps.items()} for s, ps in found.lost.items()}
+    return replace(ours, seq=state.seq, sources=sources), {**_acknowledged(state.foreign), "lost": lost}
+
+
+def _rewound(ours: Progress, back: Ledger | None, source: str, partition: int) -> Progress:
+    """To where the version that is back had read; to its first record, where that had not begun yet."""
+    known: Sources = {} if back is None else back.sources
+    then = known.get(source, {}).get(partition)
+    return ours.rewound(ours.floor, gaps=()) if then is None else ours.rewound(then.end, gaps=then.gaps)
+
+
+def _held_end(found: Difference, source: str, partition: int, before: Progress) -> int:
+    held = found.held.get(source, {}).get(partition)
+    return before.floor if held is None else held[1]
+
+
+def _acknowledged(foreign: tuple[ForeignCommit, ...]) -> dict[str, Any]:
+    return {
+        "acknowledge_foreign": [
+            {"version": commit.version, "operation": commit.operation} for commit in foreign
+        ]
+    }

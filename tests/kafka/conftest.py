@@ -1,0 +1,27 @@
+"""One broker for the tier, topics of its own for each test; Spark starts with the first that wants it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from broker import Broker  # type: ignore[import-not-found]
+
+from local_stack import LocalStack
+
+# The lake and the Spark session are those of the tier next door.
+sys.path.insert(0, str(Path(__file__).parents[1] / "spark"))
+pytest_plugins = ["spark.conftest"]
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory) -> Iterator[Broker]:
+    with LocalStack(tmp_path_factory.mktemp("kafka")).running("kafka", airflow=False) as stack:
+        yield Broker(stack.kafka.client_settings())
+
+
+@pytest.fixture
+def topic(request) -> str:
+    return "t." + "".join(each if each.isalnum() else "_" for each in request.node.name)[:200]

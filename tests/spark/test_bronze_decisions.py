@@ -1,0 +1,192 @@
+"""Losses, restores and lost documents on real Delta tables: nothing is doubled, nothing lost in silence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from chain import CLUSTER, PIPELINE, TOPIC_ID, Chain  # type: ignore[import-not-found]
+from deltalake import DeltaTable
+from orders import ORDERS, SOURCE, TOPIC, know, notes, order  # type: ignore[import-not-found]
+
+from cdc_lakehouse.bronze.decided import NOTHING, Decided
+from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
+from cdc_lakehouse.bronze.planning import standing
+from cdc_lakehouse.contract import TableStatus
+from cdc_lakehouse.errors import (
+    ForeignCommitError,
+    ForeignRowsError,
+    LedgerLostError,
+    WrongTableError,
+)
+from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
+from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.progress import Progress
+from cdc_lakehouse.lake.state import read_state
+
+ACKNOWLEDGE = Decided(acknowledge_foreign=True)
+RECORDS = [order(offset, offset + 1, note=f"note {offset}") for offset in range(6)]
+EMPTY = Ledger(kind=Kind.BRONZE, pipeline=PIPELINE, table="orders", cluster_id=CLUSTER)
+
+
+@pytest.fixture(scope="module")
+def template(engine, tmp_path_factory) -> Chain:
+    chain = Chain(engine, root=tmp_path_factory.mktemp("decisions").as_uri())
+    know(chain)
+    chain.ingest(ORDERS, RECORDS[:2])
+    chain.ingest(ORDERS, RECORDS[2:4])
+    return chain
+
+
+@pytest.fixture
+def stocked(template: Chain, tmp_path: Path) -> Chain:
+    """Version 1 holds offsets 0 and 1, version 2 those up to 3."""
+    return template.copied_to(tmp_path)
+
+
+def uri(chain: Chain) -> str:
+    return str(chain.lake.bronze("orders"))
+
+
+def progress(chain: Chain) -> Progress:
+    state = read_state(uri(chain), table="orders")
+    assert state is not None
+    assert state.ledger is not None
+    return state.ledger.sources[SOURCE][0]
+
+
+def plan(
+    chain: Chain, decided: Decided = NOTHING, *, kafka: tuple[int, int] = (0, 6), topic_id: str = TOPIC_ID
+) -> DrainPlan:
+    """As the job plans it, while Kafka holds these offsets."""
+    topic = TopicFacts(TOPIC, topic_id, {0: PartitionOffsets(*kafka)})
+    ledger, healed, version = standing(uri(chain), EMPTY, decided=decided, session=lambda: chain.session)
+    facts = ClusterFacts(CLUSTER, {TOPIC: topic})
+    planned = plan_drain(ledger, (TOPIC,), facts=facts, first={}, decided=decided, healed=healed)
+    return replace(planned, version=version)
+
+
+def ingest(chain: Chain, planned: DrainPlan):
+    start = planned.start[TOPIC][0]
+    return chain.ingest(ORDERS, [each for each in RECORDS if each.offset >= start], plan=planned)
+
+
+def everything(chain: Chain) -> bool:
+    return bool(notes(chain.bronze(ORDERS)) == {offset: f"note {offset}" for offset in range(6)})
+
+
+def test_an_accepted_gap_is_a_commit_of_its_own_and_stays_known(stocked):
+    result = ingest(stocked, plan(stocked, Decided(accept_gap=True), kafka=(5, 6)))
+
+    assert progress(stocked) == Progress(floor=0, end=6, gaps=((4, 5),))
+    assert set(notes(stocked.bronze(ORDERS))) == {0, 1, 2, 3, 5}
+    assert result.decisions == {"accept_gap": {SOURCE: {"0": [4, 5]}}}
+    assert result.gaps == {TOPIC: {"0": [[4, 5]]}}
+    assert DeltaTable(uri(stocked)).version() == 4
+
+
+def test_a_gap_with_nothing_behind_it_is_committed_too(stocked):
+    result = ingest(stocked, plan(stocked, Decided(accept_gap=True), kafka=(9, 9)))
+
+    assert (result.status, result.versions, result.batches) == (TableStatus.ADVANCED, {"bronze": 3}, 0)
+    assert progress(stocked) == Progress(floor=0, end=9, gaps=((4, 9),))
+
+
+def test_a_topic_that_was_made_again_has_rows_of_its_own(stocked):
+    stocked.merge(ORDERS)
+    again = plan(stocked, Decided(source_epoch=1), kafka=(0, 6), topic_id="topic-2")
+    stocked.ingest(ORDERS, [order(0, 1, note="again"), order(1, 9, note="new")], plan=again)
+
+    rows = [(row["topic_id"], row["offset"]) for row in stocked.bronze(ORDERS)]
+    assert sorted(rows) == [(TOPIC_ID, n) for n in range(4)] + [("topic-2", 0), ("topic-2", 1)]
+    merged = stocked.merge(ORDERS)
+    assert merged.counts["read"] == 2
+    assert notes(stocked.silver(ORDERS)) == {
+        1: "again", 2: "note 1", 3: "note 2", 4: "note 3", 9: "new"
+    }  # fmt: skip
+    positions = {row["id"]: row["_cdc_position"]["epoch"] for row in stocked.silver(ORDERS)}
+    assert positions == {1: 1, 2: 0, 3: 0, 4: 0, 9: 1}
+
+
+def test_a_table_restored_by_hand_is_refused_then_healed_without_a_doubled_or_lost_row(stocked):
+    stocked.merge(ORDERS)
+    stocked.sql("RESTORE TABLE {t} TO VERSION AS OF 1", uri(stocked))
+
+    with pytest.raises(ForeignCommitError) as caught:
+        plan(stocked)
+    result = ingest(stocked, plan(stocked, ACKNOWLEDGE))
+
+    assert (caught.value.version, caught.value.operation, caught.value.ours) == (3, "RESTORE", 2)
+    assert everything(stocked)
+    assert progress(stocked) == Progress(floor=0, end=6)
+    assert result.decisions["acknowledge_foreign"] == [{"version": 3, "operation": "RESTORE"}]
+    assert plan(stocked).is_idle
+    assert stocked.merge(ORDERS).counts["read"] == 2
+
+
+def test_a_table_restored_to_a_time_is_healed_from_its_rows(stocked):
+    commit = DeltaTable(uri(stocked)).history()[1]
+    moment = datetime.fromtimestamp(commit["timestamp"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    stocked.sql(f"RESTORE TABLE {{t}} TO TIMESTAMP AS OF '{moment}'", uri(stocked))
+
+    ingest(stocked, plan(stocked, ACKNOWLEDGE))
+
+    assert everything(stocked)
+
+
+def test_rows_deleted_by_hand_are_gaps_once_that_is_acknowledged(stocked):
+    stocked.sql("DELETE FROM {t} WHERE offset IN (1, 2)", uri(stocked))
+
+    result = ingest(stocked, plan(stocked, ACKNOWLEDGE))
+
+    assert set(notes(stocked.bronze(ORDERS))) == {0, 3, 4, 5}
+    assert progress(stocked) == Progress(floor=0, end=6, gaps=((1, 3),))
+    assert result.gaps == {TOPIC: {"0": [[1, 3]]}}
+
+
+def test_rows_doubled_by_hand_are_never_acknowledged(stocked):
+    stocked.sql("INSERT INTO {t} SELECT * FROM {t} WHERE offset = 1", uri(stocked))
+
+    with pytest.raises(ForeignRowsError) as caught:
+        plan(stocked, ACKNOWLEDGE)
+
+    assert (caught.value.ours, caught.value.problem) == (2, "1 row(s) are not ours, or are there twice")
+
+
+def without_documents(chain: Chain) -> None:
+    """As log cleanup leaves it: a checkpoint has ids and files, and the commits that said more are gone."""
+    DeltaTable(uri(chain)).create_checkpoint()
+    log = Path(uri(chain).removeprefix("file://")) / "_delta_log"
+    chain.sql("ALTER TABLE {t} SET TBLPROPERTIES ('team' = 'somebody')", uri(chain))
+    for commit in range(3):
+        (log / f"{commit:020}.json").unlink()
+    (log / f"{2:020}.json.crc").unlink(missing_ok=True)
+
+
+def test_a_lost_document_is_made_again_from_rows_and_steps_go_on(stocked):
+    without_documents(stocked)
+    with pytest.raises(LedgerLostError):
+        read_state(uri(stocked), table="orders")
+
+    result = ingest(stocked, plan(stocked))
+
+    state = read_state(uri(stocked), table="orders")
+    assert state is not None
+    assert everything(stocked)
+    assert (state.seq, result.decisions) == (4, {"recovered": "from rows"})
+
+
+def test_who_only_looks_leaves_a_lost_document_to_the_job(stocked):
+    without_documents(stocked)
+
+    with pytest.raises(LedgerLostError):
+        standing(uri(stocked), EMPTY, decided=NOTHING, session=None)
+
+
+def test_a_swapped_folder_is_not_read_as_ones_own(stocked):
+    other = replace(EMPTY, pipeline="another")
+
+    with pytest.raises(WrongTableError, match=r"holds bronze of cases\.orders"):
+        standing(uri(stocked), other, decided=NOTHING, session=None)
