@@ -16,9 +16,10 @@ RUN python -m venv /opt/venv \
  && pip install --no-cache-dir --require-hashes -r include/artifacts/installer.lock \
  && VIRTUAL_ENV=/opt/venv uv pip install --no-cache --require-hashes --compile-bytecode -r requirements.lock
 COPY include/artifacts include/artifacts
+COPY include/log_store include/log_store
 # A company's mirror of Maven Central; empty means Maven Central itself.
 ARG CDC_LAKEHOUSE_MAVEN_ROOT=""
-RUN PYTHONPATH=include python -m artifacts fetch --group spark
+RUN PYTHONPATH=include python -m artifacts fetch --group spark --group spark-s3
 
 FROM python AS plugins
 RUN PYTHONPATH=include python -m artifacts fetch --group debezium --group converter \
@@ -42,7 +43,7 @@ COPY dags dags
 COPY plugins plugins
 COPY spark_jobs spark_jobs
 # Of two settings with one name Spark takes the later: those for a cluster stand behind the common ones.
-RUN python -m artifacts spark-conf --to spark-conf \
+RUN python -m artifacts spark-conf --to spark-conf --s3 \
  && cat include/docker/spark-cluster.conf >> spark-conf/spark-defaults.conf \
  && useradd --uid 10001 --create-home lakehouse \
  && mkdir -p /opt/airflow /lake \

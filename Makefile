@@ -18,15 +18,15 @@ export PYTHONPATH := include
 export AIRFLOW_HOME ?= $(CURDIR)/.local/airflow
 
 ##@ First
-demo: $(FETCHED) ## Start everything, change rows in PostgreSQL and watch them arrive. ONCE=1 one round, FRESH=1 from nothing
-	@$(RUN) -m local_stack.demo $(if $(ONCE),--once) $(if $(FRESH),--fresh)
+demo: $(FETCHED) ## Start everything, change rows in PostgreSQL and watch them arrive. ONCE=1 one round, FRESH=1 from nothing, STORAGE=s3 in an object store
+	@$(RUN) -m local_stack.demo $(if $(ONCE),--once) $(if $(FRESH),--fresh) $(if $(STORAGE),--storage $(STORAGE))
 
-test: $(FETCHED) lint test-unit test-architecture test-dags test-spark test-kafka test-stack ## Linters, types, import contracts and every test
+test: $(FETCHED) lint test-unit test-architecture test-dags test-spark test-kafka test-s3 test-stack ## Linters, types, import contracts and every test
 	@echo "all tests passed"
 
 ##@ The local stack
-up: $(FETCHED) ## Start PostgreSQL, Debezium, Kafka, the registry and Airflow, and leave them running
-	@$(RUN) -m local_stack up
+up: $(FETCHED) ## Start PostgreSQL, Debezium, Kafka, the registry and Airflow, and leave them running. STORAGE=s3
+	@$(RUN) -m local_stack up $(if $(STORAGE),--storage $(STORAGE))
 down: $(READY) ## Stop the stack; its data stays
 	@$(RUN) -m local_stack down
 status: $(READY) ## What runs where
@@ -68,6 +68,9 @@ test-spark: $(FETCHED) ## Cases through the oracle and through real Delta tables
 	@$(RUN) -m pytest tests/spark
 test-kafka: $(FETCHED) ## Topics as they can be, on a real broker
 	@$(RUN) -m pytest tests/kafka
+test-s3: $(FETCHED) ## A lake in an object store, with one that fails between
+	@$(RUN) -m artifacts fetch --group spark-s3 >/dev/null
+	@$(RUN) -m pytest tests/s3
 test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 	@$(RUN) -m pytest tests/stack
 bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
@@ -107,7 +110,7 @@ $(FETCHED): $(READY) include/artifacts/artifacts.lock include/log_store/log-stor
 	@touch $@
 
 help: ## This list
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-spark test-kafka test-stack bench fuzz lock log-store setup java help
+	test-architecture test-dags test-spark test-kafka test-s3 test-stack bench fuzz lock log-store setup java help

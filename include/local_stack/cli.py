@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,14 @@ from local_stack.ports import LOOPBACK
 from local_stack.postgres import SHOP, SUPERUSER, binary
 from local_stack.stack import LocalStack, RunningStack
 
+
+class Storage(StrEnum):
+    """A folder, or a bucket of the object store that then runs beside the others."""
+
+    FILE = "file"
+    S3 = "s3"
+
+
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
 
@@ -29,8 +38,8 @@ def _say(component: str, event: str, seconds: float) -> None:
     sys.stdout.flush()
 
 
-def _stack() -> LocalStack:
-    return LocalStack(report=_say)
+def _stack(*, object_store: bool = False) -> LocalStack:
+    return LocalStack(report=_say, object_store=object_store)
 
 
 @app.command()
@@ -40,10 +49,11 @@ def up(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Delete the data of an earlier stack first.")
     ] = False,
+    storage: Annotated[Storage, typer.Option(help="Where the lake lies.")] = Storage.FILE,
 ) -> None:
     """Start everything and leave it running; a second call changes nothing."""
     began = time.monotonic()
-    stack = _stack()
+    stack = _stack(object_store=storage is Storage.S3)
     before = {name for name, record in stack.state.processes.items() if record.is_alive}
     try:
         running = stack.up(fresh=fresh, airflow=airflow)

@@ -35,6 +35,8 @@ class Site:
     java: Java
     schedules: bool = True
     """False: Airflow runs what somebody triggers, and nothing because of the clock."""
+    object_store: bool = False
+    """True: the lake lies in a bucket instead of a folder."""
 
     def address(self, listener: str) -> str:
         return f"{LOOPBACK}:{self.ports[listener]}"

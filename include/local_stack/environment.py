@@ -8,13 +8,16 @@ import sys
 from collections.abc import Mapping
 
 from artifacts.cache import ENV_CACHE
+from cdc_lakehouse.config.settings import Role, connection_from_environment
+from cdc_lakehouse.config.storage_settings import storage_settings
 from cdc_lakehouse.contract import (
     ENV_CONNECTION_KAFKA,
     ENV_CONNECTION_REGISTRY,
     ENV_CONNECTION_STORAGE,
     ENV_PIPELINES,
 )
-from local_stack import kafka, registry
+from cdc_lakehouse.lake.filesystem import introduce
+from local_stack import kafka, object_store, registry
 from local_stack.component import Site
 
 Connection = Mapping[str, object]
@@ -36,9 +39,28 @@ def connections(site: Site) -> dict[str, Connection]:
             "login": registry.USER,
             "password": site.secrets.registry,
         },
-        "lakehouse_storage": {"conn_type": "generic", "extra": {"root": site.layout.lake.as_uri()}},
+        "lakehouse_storage": {"conn_type": "generic", **_storage(site)},
         "spark_default": {"conn_type": "spark", "host": "local[2]"},
     }
+
+
+def _storage(site: Site) -> Connection:
+    if not site.object_store:
+        return {"extra": {"root": site.layout.lake.as_uri()}}
+    endpoint = object_store.ObjectStore(site).endpoint
+    return {
+        "login": object_store.USER,
+        "password": site.secrets.object_store,
+        "extra": {"root": object_store.ROOT, "endpoint": endpoint, "region": object_store.REGION},
+    }
+
+
+def open_lake(site: Site) -> str:
+    """The lake's root; this process can read it from here on."""
+    connection = connection_from_environment(Role.STORAGE, job_environment(site))
+    settings = storage_settings(connection)
+    introduce(settings)
+    return settings.root
 
 
 def job_environment(site: Site) -> dict[str, str]:

@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from artifacts.cache import cache_root, exclusive
 from local_stack.layout import Layout
+from local_stack.ports import OBJECT_STORE, PortChoice, choose_ports, is_free
+from local_stack.starting import Report
 from local_stack.state import State
+
+_COMPONENTS = {
+    "kafka-controller": "kafka",
+    "airflow": "airflow-api-server",
+    **dict.fromkeys(OBJECT_STORE, "object-store"),
+}
+"""Listeners whose component has another name."""
 
 _SECONDS_TO_OPEN = 120.0
 """After this long a chosen port is open, or its stack did not come up."""
+
+
+def settle_ports(
+    layout: Layout, state: State, *, alive: Collection[str], listeners: Mapping[str, int], report: Report
+) -> PortChoice:
+    """Choose, remember and tell; ports of components that are `alive` count as free for them."""
+    before = state.ports
+    ours = {port for name, port in before.items() if _COMPONENTS.get(name, name) in alive}
+    with ports_of_neighbours(layout) as taken:
+        choice = choose_ports(
+            before,
+            listeners=listeners,
+            seed=str(layout.root),
+            free=lambda port: port in ours or (port not in taken and is_free(port)),
+        )
+        state.remember_ports(dict(choice.ports))
+    for listener, port in choice.moved.items():
+        report(listener, f"port {port} is taken by another program, now {choice.ports[listener]}", 0.0)
+    return choice
 
 
 @contextmanager

@@ -17,6 +17,18 @@ USUAL = {
     "connect": 8083,
     "airflow": 8080,
 }
+OBJECT_STORE = {
+    "object-store": 8333,
+    "object-store-grpc": 18333,
+    "object-store-master": 9333,
+    "object-store-master-grpc": 19333,
+    "object-store-volume": 9340,
+    "object-store-volume-grpc": 19340,
+    "object-store-filer": 8888,
+    "object-store-filer-grpc": 18888,
+    "object-store-admin-grpc": 23646,
+}
+"""Its servers in one process; all but the first talk to each other only."""
 _LOWEST = 20_000
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -48,6 +60,7 @@ class PortChoice:
 def choose_ports(
     remembered: Mapping[str, int],
     *,
+    listeners: Mapping[str, int] = USUAL,
     seed: str,
     free: Callable[[int], bool] = is_free,
     ceiling: int | None = None,
@@ -56,7 +69,7 @@ def choose_ports(
     upper = ceiling if ceiling is not None else first_ephemeral_port()
     chosen: dict[str, int] = {}
     moved: dict[str, int] = {}
-    for listener, usual in USUAL.items():
+    for listener, usual in listeners.items():
         before = remembered.get(listener)
         if before is not None and free(before):
             chosen[listener] = before

@@ -21,6 +21,8 @@ class Secrets:
     airflow: str
     kafka: str
     registry: str
+    object_store: str
+    object_store_servers: str
     airflow_fernet_key: str
     airflow_jwt_secret: str
     airflow_api_secret: str
@@ -36,9 +38,9 @@ class Secrets:
 
     @classmethod
     def kept_in(cls, path: Path) -> Secrets:
-        """Those of the file; drawn and written when there is none yet."""
-        if path.exists():
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
-        drawn = cls.drawn()
-        write_private(path, json.dumps(asdict(drawn), indent=1))
-        return drawn
+        """Those of the file; what it does not have yet is drawn and written."""
+        drawn = asdict(cls.drawn())
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if set(drawn) - set(kept):
+            write_private(path, json.dumps({**drawn, **kept}, indent=1))
+        return cls(**{**drawn, **kept})

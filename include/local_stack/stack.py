@@ -22,12 +22,13 @@ from local_stack.airflow import (
 from local_stack.component import Component, Site
 from local_stack.connect import Connect
 from local_stack.connector import Connector
-from local_stack.environment import job_environment
+from local_stack.environment import job_environment, open_lake
 from local_stack.errors import AlreadyRunningError, NotRunningError, UnknownComponentError
 from local_stack.kafka import Kafka
 from local_stack.layout import Layout
-from local_stack.neighbours import ports_of_neighbours
-from local_stack.ports import choose_ports, is_free
+from local_stack.neighbours import settle_ports
+from local_stack.object_store import ObjectStore
+from local_stack.ports import OBJECT_STORE, USUAL
 from local_stack.postgres import Postgres
 from local_stack.process import kill_session, wait_until
 from local_stack.registry import Registry
@@ -43,8 +44,6 @@ from local_stack.starting import (
 )
 from local_stack.state import State, one_command
 
-_LISTENERS = {"kafka-controller": "kafka", "airflow": "airflow-api-server"}
-"""Ports whose component has another name."""
 _SECONDS_TO_ANSWER = 10.0
 
 
@@ -65,6 +64,7 @@ class RunningStack:
         self.registry = Registry(site)
         self.connect = Connect(site)
         self.connector = Connector(site)
+        self.object_store = ObjectStore(site)
         self.airflow = AirflowApiServer(site)
         self._report = report
         self._with_airflow = airflow
@@ -75,7 +75,8 @@ class RunningStack:
         return [self.postgres, self.kafka, self.registry, self.connect, self.connector]
 
     def components(self) -> list[Component]:
-        return [*self.chain(), *(self._airflow_components() if self._with_airflow else ())]
+        lake = [self.object_store] if self.site.object_store else []
+        return [*self.chain(), *lake, *(self._airflow_components() if self._with_airflow else ())]
 
     def _airflow_components(self) -> list[Component]:
         kinds = (AirflowMetadata, AirflowScheduler, AirflowDagProcessor, AirflowTriggerer)
@@ -84,6 +85,10 @@ class RunningStack:
     def job_environment(self) -> dict[str, str]:
         """What `spark_jobs/*.py` need beside PATH; passwords are in it."""
         return job_environment(self.site)
+
+    def lake_root(self) -> str:
+        """From here on this process can read it."""
+        return open_lake(self.site)
 
     def running(self) -> set[str]:
         """Names of components whose process lives."""
@@ -148,12 +153,15 @@ class RunningStack:
 
 
 class LocalStack:
-    """A folder that holds a stack, running or not."""
+    """A folder that holds a stack, running or not. `object_store`: whether the lake lies in one."""
 
-    def __init__(self, root: Path | None = None, *, report: Report = _quiet) -> None:
+    def __init__(
+        self, root: Path | None = None, *, object_store: bool = False, report: Report = _quiet
+    ) -> None:
         self.layout = Layout(root.absolute()) if root is not None else Layout.default()
         self.state = State(self.layout)
         self._report = report
+        self._object_store = object_store
 
     @contextmanager
     def running(self, *only: str, airflow: bool = True) -> Iterator[RunningStack]:
@@ -196,7 +204,8 @@ class LocalStack:
         if not self.state.ports or not self.layout.secrets_file.exists():
             raise NotRunningError("the stack")
         secrets = Secrets.kept_in(self.layout.secrets_file)
-        site = Site(self.layout, self.state.ports, secrets, find_java())
+        used = self.state.has_object_store
+        site = Site(self.layout, self.state.ports, secrets, find_java(), object_store=used)
         return RunningStack(site, self.state, owned=False, report=self._report)
 
     @contextmanager
@@ -244,30 +253,34 @@ class LocalStack:
     def _open(self, *, owned: bool, airflow: bool) -> RunningStack:
         began = time.monotonic()
         java = find_java()
-        if fetch(select_groups(read_lock(), DEFAULT_GROUPS)):
+        groups = (*DEFAULT_GROUPS, "spark-s3") if self._object_store else DEFAULT_GROUPS
+        if fetch(select_groups(read_lock(), groups)):
             self._report("artifacts", "fetched", time.monotonic() - began)
-        write_spark_conf(self.layout.spark_conf)
+        self._settle_storage()
+        write_spark_conf(self.layout.spark_conf, object_store=self._object_store)
         self.layout.lake.mkdir(parents=True, exist_ok=True)
         secrets = Secrets.kept_in(self.layout.secrets_file)
         # a demo or a test that owns the stack says itself when something runs
-        site = Site(self.layout, self._settle_ports(), secrets, java, schedules=not owned)
+        site = Site(
+            self.layout,
+            self._settle_ports(),
+            secrets,
+            java,
+            schedules=not owned,
+            object_store=self._object_store,
+        )
         return RunningStack(site, self.state, owned=owned, airflow=airflow, report=self._report)
 
+    def _settle_storage(self) -> None:
+        """Airflow that still runs has the connection to the other lake."""
+        if self.state.has_object_store != self._object_store:
+            self._down([name for name in self._alive() if name.startswith(("airflow", "object-store"))])
+            self.state.remember_object_store(used=self._object_store)
+
     def _settle_ports(self) -> dict[str, int]:
-        alive = set(self._alive())
-        before = self.state.ports
-        ours = {port for listener, port in before.items() if _LISTENERS.get(listener, listener) in alive}
-        with ports_of_neighbours(self.layout) as taken:
-            choice = choose_ports(
-                before,
-                seed=str(self.layout.root),
-                free=lambda port: port in ours or (port not in taken and is_free(port)),
-            )
-            self.state.remember_ports(dict(choice.ports))
-        for listener, port in choice.moved.items():
-            self._report(
-                listener, f"port {port} is taken by another program, now {choice.ports[listener]}", 0.0
-            )
+        alive = self._alive()
+        listeners = {**USUAL, **OBJECT_STORE} if self._object_store else USUAL
+        choice = settle_ports(self.layout, self.state, alive=alive, listeners=listeners, report=self._report)
         if choice.moved:  # whatever still runs knows the old ones
             only_airflow = set(choice.moved) == {"airflow"}
             self._down([name for name in alive if name.startswith("airflow") or not only_airflow])

@@ -40,6 +40,14 @@ class State:
             self._write("ports", ports)
 
     @property
+    def has_object_store(self) -> bool:
+        return bool(self._read().get("object_store", False))
+
+    def remember_object_store(self, *, used: bool) -> None:
+        with self._guard:
+            self._write("object_store", used)
+
+    @property
     def processes(self) -> dict[str, ProcessRecord]:
         return {name: ProcessRecord(**record) for name, record in self._read().get("processes", {}).items()}
 

@@ -11,7 +11,7 @@ from artifacts.java import Java
 from artifacts.lock import read_lock
 from local_stack.component import Site
 from local_stack.layout import Layout
-from local_stack.ports import USUAL
+from local_stack.ports import OBJECT_STORE, USUAL
 from local_stack.secrets_file import Secrets
 from local_stack.stack import RunningStack
 from local_stack.state import State
@@ -38,8 +38,9 @@ def environment_of(service: str) -> dict[str, str]:
 
 
 def native_site(root: Path) -> Site:
-    """A site with the usual ports; nothing is started or written."""
-    return Site(Layout(root), USUAL, Secrets.drawn(), Java(root / "java", "17.0.0"))
+    """A site with the usual ports and an object store; nothing is started or written."""
+    java, ports = Java(root / "java", "17.0.0"), {**USUAL, **OBJECT_STORE}
+    return Site(Layout(root), ports, Secrets.drawn(), java, object_store=True)
 
 
 def native_stack(root: Path) -> RunningStack:

@@ -26,7 +26,7 @@ def test_the_file_has_the_parts_of_a_compose_file_only():
 def test_a_service_has_keys_that_compose_knows(name):
     known = {
         "image", "build", "init", "restart", "environment", "volumes", "depends_on", "command",
-        "ports", "healthcheck", "hostname", "stop_signal", "stop_grace_period",
+        "ports", "profiles", "healthcheck", "hostname", "stop_signal", "stop_grace_period",
     }  # fmt: skip
 
     assert set(services()[name]) - known == set()

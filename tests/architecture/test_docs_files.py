@@ -15,12 +15,12 @@ PACKAGE_ROOMS = ("avro/", "debezium/", "bronze/", "silver/", "config/", "lake/",
 TEMPORARY = re.compile(r"[<*{]|/billing\.yaml$|/cdc_billing\.py$|^include/pipelines/$")
 QUOTED = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
-TARGET = re.compile(r"\bmake ((?:[a-z][a-z-]*)(?: [a-z]+-[a-z-]+)*)")
+TARGET = re.compile(r"\bmake ((?:[a-z][a-z0-9-]*)(?: [a-z]+-[a-z0-9-]+)*)")
 
 
 def makefile_targets() -> set[str]:
     """Those with a help text."""
-    return set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    return set(re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
 def named_targets(text: str) -> set[str]:

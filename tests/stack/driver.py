@@ -42,7 +42,7 @@ class Chain:
     def __init__(self, stack: RunningStack, airflow: AirflowClient) -> None:
         self.stack = stack
         self.airflow = airflow
-        self.lake = Lake(root=stack.site.layout.lake.as_uri(), pipeline="shop")
+        self.lake = Lake(root=stack.lake_root(), pipeline="shop")
         self.runs: list[Run] = []
         self.command_lines: set[str] = set()
         self._ended = threading.Event()

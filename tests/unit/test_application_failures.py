@@ -33,6 +33,11 @@ STORAGE = [
     "java.io.FileNotFoundException: /lake/bronze/part-0.parquet (Permission denied)",
     "java.nio.file.FileSystemException: /lake: Read-only file system",
 ]
+OBJECT_STORE = [
+    "java.nio.file.AccessDeniedException: s3a://b/lake: software.amazon.awssdk.services.s3.model.S3Exception:"
+    " (Service: S3, Status Code: 403)",
+    "org.apache.hadoop.fs.s3a.AWSClientIOException: getFileStatus on s3a://b/lake: Unable to execute request",
+]
 UNFORESEEN = [
     "org.apache.spark.sql.AnalysisException: [UNRESOLVED_COLUMN] whatever",
     "",
@@ -65,6 +70,14 @@ def test_what_changed_under_a_drain_is_looked_at_again(text):
 
     assert isinstance(error, KafkaMovedError)
     assert (error.table, error.exit_code) == ("t", ExitCode.RETRY)
+
+
+@pytest.mark.parametrize("text", OBJECT_STORE)
+def test_an_object_store_that_refuses_or_is_away_is_worth_another_try(text):
+    error = cause_of(f"An error occurred while calling o1.save.\n: {text}\n\tat somewhere")
+
+    assert isinstance(error, StorageUnavailableError)
+    assert error.reason.endswith(text)
 
 
 @pytest.mark.parametrize("text", CONFLICT)

@@ -21,7 +21,8 @@ from debezium_records import (  # type: ignore[import-not-found]
 from cdc_lakehouse.bronze.decode_udf import LAYOUT, decoded, file_schema, files_of, stamp_of
 from cdc_lakehouse.bronze.worker_failures import WorkerStorageError, known_failure
 from cdc_lakehouse.bronze.written_file import BadRow, SnapshotStart, Span, WrittenFile
-from cdc_lakehouse.errors import StorageUnavailableError, VersionMismatchError
+from cdc_lakehouse.contract import ENV_CONNECTION_STORAGE
+from cdc_lakehouse.errors import MissingConnectionError, StorageUnavailableError, VersionMismatchError
 from cdc_lakehouse.lake import parquet_files
 
 STAMP = stamp_of("attempt-1")
@@ -102,6 +103,20 @@ def test_a_folder_that_cannot_be_written_is_the_stores_failure(tmp_path):
     found = known_failure(f"PythonException: {caught.value}", root="file:/lake", table="orders")
     assert isinstance(found, StorageUnavailableError)
     assert (found.root, "No such file" in found.reason) == ("file:/lake", True)
+
+
+def test_an_executor_without_the_connection_says_which_variable_it_lacks(monkeypatch):
+    monkeypatch.delenv(ENV_CONNECTION_STORAGE, raising=False)
+    rows = decoded(iter([batch_at(100, good(1))]), plans(), stamp=STAMP)
+    with pytest.raises(WorkerStorageError) as caught:
+        list(files_of(rows, file_schema(plans(), STAMP), folder="s3a://nowhere/lake", attempt="a"))
+
+    found = known_failure(f"PythonException: {caught.value}", root="s3a://nowhere/lake", table="orders")
+    assert isinstance(found, MissingConnectionError)
+    assert (found.connection, found.problem) == (
+        ENV_CONNECTION_STORAGE,
+        "in an executor, the environment variable is not set",
+    )
 
 
 def test_other_failures_are_told_apart():

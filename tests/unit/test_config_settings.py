@@ -14,9 +14,8 @@ from cdc_lakehouse.config.settings import (
     connections_from_environment,
     pipelines_folder,
     registry_settings,
-    storage_root,
 )
-from cdc_lakehouse.errors import MissingConnectionError, NotSupportedYetError
+from cdc_lakehouse.errors import MissingConnectionError
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 VARIABLE = {
@@ -28,10 +27,6 @@ VARIABLE = {
 
 def read(role: Role, document: object) -> Connection:
     return connection_from_environment(role, {VARIABLE[role]: json.dumps(document)})
-
-
-def storage(root: str) -> Connection:
-    return read(Role.STORAGE, {"extra": {"root": root}})
 
 
 def test_the_three_connections_are_read_by_role():
@@ -98,50 +93,6 @@ def test_broken_json_does_not_carry_its_password_into_the_traceback():
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
     assert "s3cret" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("root", "expected"),
-    [
-        ("file:///var/lake", "file:///var/lake"),
-        ("file:///var/lake/", "file:///var/lake"),
-        ("file:/var/lake", "file:///var/lake"),
-        ("file://localhost/var/lake", "file:///var/lake"),
-    ],
-)
-def test_the_root_of_the_lake_has_one_spelling(root, expected):
-    assert storage_root(storage(root)) == expected
-
-
-@pytest.mark.parametrize(
-    "root",
-    [
-        "",
-        "/var/lake",
-        "lake",
-        "file:lake",
-        "file:///",
-        "file://host/lake",
-        "file:///a/../b",
-        "file:///a b",
-        "file:///a?b",
-        "file:///a%20b",
-        "file:///a#b",
-    ],
-)
-def test_a_root_that_is_not_an_absolute_file_uri_is_refused(root):
-    with pytest.raises(MissingConnectionError) as caught:
-        storage_root(storage(root))
-
-    assert caught.value.connection == "CDC_LAKEHOUSE_CONN_STORAGE"
-
-
-@pytest.mark.parametrize("root", ["s3a://bucket/lake", "abfss://c@a/lake", "gs://b", "hdfs://n/lake"])
-def test_an_object_store_waits_for_its_log_store(root):
-    with pytest.raises(NotSupportedYetError) as caught:
-        storage_root(storage(root))
-
-    assert "a LogStore that commits by conditional put" in caught.value.feature
 
 
 @pytest.mark.parametrize(

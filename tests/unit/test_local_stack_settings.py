@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from local_stack.airflow import pools_of
 from local_stack.airflow_settings import airflow_environment
 from local_stack.component import Site
 from local_stack.connector import connector_settings
-from local_stack.environment import job_environment, tool_environment
+from local_stack.environment import job_environment, open_lake, tool_environment
 from local_stack.layout import Layout
-from local_stack.ports import USUAL
+from local_stack.object_store import ObjectStore
+from local_stack.ports import OBJECT_STORE, USUAL
 from local_stack.secrets_file import Secrets
 
 
@@ -35,6 +37,37 @@ def test_a_job_finds_its_connections(site):
     assert kafka["password"] == site.secrets.kafka
     assert json.loads(environment["CDC_LAKEHOUSE_CONN_REGISTRY"])["host"].endswith("/apis/ccompat/v7")
     assert json.loads(environment["CDC_LAKEHOUSE_CONN_STORAGE"])["extra"]["root"] == site.layout.lake.as_uri()
+
+
+def test_with_an_object_store_the_lake_is_a_bucket(tmp_path):
+    ports = {**USUAL, **OBJECT_STORE}
+    site = Site(Layout(tmp_path), ports, Secrets.drawn(), Java(Path("/java"), "17"), object_store=True)
+    storage = json.loads(job_environment(site)["CDC_LAKEHOUSE_CONN_STORAGE"])
+
+    assert storage["extra"]["root"] == open_lake(site) == "s3a://lakehouse/lake"
+    assert storage["extra"]["endpoint"] == "http://127.0.0.1:8333"
+    assert storage["password"] == site.secrets.object_store
+
+
+def test_the_object_store_listens_on_loopback_and_names_no_secret(tmp_path):
+    ports = {**USUAL, **OBJECT_STORE}
+    site = Site(Layout(tmp_path), ports, Secrets.drawn(), Java(Path("/java"), "17"), object_store=True)
+    command = ObjectStore(site).launch().command
+
+    assert {"-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false"} <= set(command)
+    assert not any(secret in " ".join(command) for secret in secrets_of(site))
+
+
+def test_secrets_of_an_earlier_release_are_kept_and_new_ones_drawn(tmp_path):
+    path = tmp_path / "secrets.json"
+    before = json.loads(json.dumps(asdict(Secrets.drawn())))
+    del before["object_store"]
+    path.write_text(json.dumps(before))
+
+    found = asdict(Secrets.kept_in(path))
+
+    assert {name: found[name] for name in before} == before
+    assert found["object_store"] == Secrets.kept_in(path).object_store
 
 
 def test_airflow_gets_the_same_connections(site):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from cdc_lakehouse.config.storage_settings import StorageSettings
 from cdc_lakehouse.contract import ENV_CONNECTION_STORAGE, ENV_PIPELINES, ExitCode
 from cdc_lakehouse.preflight.__main__ import app
 from cdc_lakehouse.preflight.checks import check_pipeline
@@ -35,14 +36,14 @@ def test_every_missing_connection_is_named():
 
 
 def test_a_lake_that_exists_is_tried_and_left_empty(tmp_path):
-    finding = lake_finding(f"file://{tmp_path}")
+    finding = lake_finding(StorageSettings(f"file://{tmp_path}"))
 
     assert (finding.level, finding.sentence) == ("ok", f"file://{tmp_path} can be written")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_lake_that_does_not_exist_is_not_made(tmp_path):
-    finding = lake_finding(f"file://{tmp_path}/a/lake")
+    finding = lake_finding(StorageSettings(f"file://{tmp_path}/a/lake"))
 
     assert finding.sentence == f"file://{tmp_path}/a/lake can be written, made by the first run"
     assert list(tmp_path.iterdir()) == []
@@ -51,7 +52,7 @@ def test_a_lake_that_does_not_exist_is_not_made(tmp_path):
 def test_a_lake_that_is_a_file_is_a_problem(tmp_path):
     (tmp_path / "lake").touch()
 
-    assert lake_finding(f"file://{tmp_path}/lake").exit_code is ExitCode.RETRY
+    assert lake_finding(StorageSettings(f"file://{tmp_path}/lake")).exit_code is ExitCode.RETRY
 
 
 def test_the_command_answers_with_the_exit_code(tmp_path, monkeypatch):

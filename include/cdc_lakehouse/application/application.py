@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from cdc_lakehouse.application.command import refuse_options_without_effect, tables_decided_on
 from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.models import Pipeline, Table
-from cdc_lakehouse.config.settings import Connection, Role, connection_from_environment, storage_root
+from cdc_lakehouse.config.settings import Connection, Role, connection_from_environment
+from cdc_lakehouse.config.storage_settings import StorageSettings, storage_settings
 from cdc_lakehouse.contract import JobRequest
 from cdc_lakehouse.errors import InvalidPipelineError
 from cdc_lakehouse.lake.names import Lake, new_attempt
@@ -36,15 +41,21 @@ class Application:
         tables = _chosen(pipeline, request)
         if pipeline.discover is None:
             _refuse_decisions_beside(pipeline, tables, request)
-        storage = connection_from_environment(Role.STORAGE)
+        storage = storage_settings(connection_from_environment(Role.STORAGE))
         return cls(
             request=request,
             pipeline=pipeline,
             tables=tables,
-            lake=Lake(root=storage_root(storage), pipeline=pipeline.name),
+            lake=Lake(root=storage.root, pipeline=pipeline.name, scratch=_scratch(storage, attempt)),
             attempt=attempt,
-            spark=LazySession(f"{request.job} {pipeline.name}"),
+            spark=LazySession(f"{request.job} {pipeline.name}", storage=storage),
         )
+
+    def end(self) -> None:
+        """Never raises. Of a process that is killed the scratch stays; nobody reads it."""
+        self.spark.stop()
+        if self.lake.scratch:
+            shutil.rmtree(urlsplit(self.lake.scratch).path, ignore_errors=True)
 
     def with_tables_of(self, pipeline: Pipeline) -> Application:
         """With those of `pipeline`, which by now has all it discovers. Refuses names that nobody knows."""
@@ -59,6 +70,13 @@ class Application:
     @staticmethod
     def connection(role: Role) -> Connection:
         return connection_from_environment(role)
+
+
+def _scratch(storage: StorageSettings, attempt: str) -> str:
+    """On a disk the lake itself serves: there a person finds the checkpoints of a run that failed."""
+    if storage.s3 is None:
+        return ""
+    return (Path(tempfile.gettempdir()) / f"cdc_lakehouse-{attempt}").as_uri()
 
 
 def attempt_now() -> str:

@@ -25,6 +25,9 @@ _KAFKA = re.compile(
 )
 _CONCURRENT = re.compile(r"DELTA_CONCURRENT_\w+|Concurrent(?:Transaction|Append|Write|DeleteRead)Exception")
 _STORAGE = re.compile(r"No space left on device|Permission denied|Read-only file system|Disk quota exceeded")
+_OBJECT_STORE = re.compile(
+    r"software\.amazon\.awssdk\.[\w.]*Exception|org\.apache\.hadoop\.fs\.s3a\.\w+Exception"
+)
 _LINE = 300
 
 
@@ -35,13 +38,20 @@ def translated(exc: BaseException, *, table: str, attempt: str, bootstrap: str, 
     text = str(exc)
     if is_conflict(exc):
         return SupersededError(table=table, seq=-1, attempt=attempt)
-    if (found := _STORAGE.search(text)) is not None:
-        return StorageUnavailableError(root=root, reason=found.group())
+    if (reason := _what_the_store_says(text)) is not None:
+        return StorageUnavailableError(root=root, reason=reason)
     if (found := _MOVED.search(text)) is not None:
         return KafkaMovedError(table=table, what=_line_with(text, found.start()))
     if (found := _KAFKA.search(text)) is not None:
         return BrokerUnavailableError(bootstrap=bootstrap, reason=_line_with(text, found.start()))
     return exc
+
+
+def _what_the_store_says(text: str) -> str | None:
+    if (found := _STORAGE.search(text)) is not None:
+        return found.group()
+    found = _OBJECT_STORE.search(text)
+    return None if found is None else _line_with(text, found.start())
 
 
 def is_conflict(exc: BaseException) -> bool:

@@ -92,7 +92,7 @@ def _worked(request: JobRequest, work: Work, *, attempt: str) -> tuple[Applicati
     finally:
         if application is not None:
             seconds["session"] = round(application.spark.seconds, 3)
-            application.spark.stop()
+            application.end()
     result = JobResult(
         job=request.job,
         pipeline=request.pipeline,

@@ -5,11 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+from cdc_lakehouse.application.log_stores import LOG_STORES, require_log_store
+from cdc_lakehouse.application.package_zip import write_package_zip
+from cdc_lakehouse.config.storage_settings import StorageSettings, s3a_settings
+from cdc_lakehouse.lake.put_if_absent import require_put_if_absent
 
 logger = logging.getLogger(__name__)
 
@@ -28,24 +35,39 @@ _SMALL = {
 
 
 class LazySession:
-    """`session()` starts Spark once; `seconds` says what the start cost."""
+    """`session()` starts Spark once; `seconds` says what the start cost.
 
-    def __init__(self, name: str) -> None:
+    With `storage` it starts only where commits are safe: on a store that refuses a second create, with
+    the classes that ask for it.
+    """
+
+    def __init__(self, name: str, *, storage: StorageSettings | None = None) -> None:
         self._name = name
+        self._storage = storage
         self._session: SparkSession | None = None
+        self._package: TemporaryDirectory[str] | None = None
         self._lock = Lock()
         self.seconds = 0.0
 
     def session(self) -> SparkSession:
-        from pyspark.sql import SparkSession  # a run that finds nothing to do does not pay for it
-
         with self._lock:
             if self._session is None:
                 started = time.monotonic()
-                self._session = _with(SparkSession.builder.appName(self._name).getOrCreate(), _SETTINGS)
+                self._session = _with(self._started(), _SETTINGS)
                 self.seconds = time.monotonic() - started
                 logger.info("session started", extra={"seconds": round(self.seconds, 2)})
             return self._session
+
+    def _started(self) -> SparkSession:
+        if self._storage is not None:
+            require_put_if_absent(self._storage)
+        session = _builder(self._name, self._storage).getOrCreate()
+        if self._storage is not None:
+            require_log_store(session, root=self._storage.root)
+        if not session.sparkContext.master.startswith("local"):
+            self._package = TemporaryDirectory(prefix="cdc_lakehouse_")
+            session.sparkContext.addPyFile(str(write_package_zip(Path(self._package.name))))
+        return session
 
     def isolated(self, *, small: bool = False) -> SparkSession:
         """A session with settings of its own on the same engine: one per table.
@@ -64,6 +86,18 @@ class LazySession:
             session.stop()
         except Exception:
             logger.warning("session did not stop", exc_info=True)
+        if self._package is not None:
+            self._package.cleanup()
+
+
+def _builder(name: str, storage: StorageSettings | None) -> SparkSession.Builder:
+    from pyspark.sql import SparkSession  # a run that finds nothing to do does not pay for it
+
+    s3a = {} if storage is None or storage.s3 is None else s3a_settings(storage.s3)
+    builder = SparkSession.builder.appName(name)
+    for key, value in {**LOG_STORES, **s3a}.items():
+        builder = builder.config(key, value)
+    return builder
 
 
 def _with(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cdc_lakehouse.bronze.worker_versions import mismatch_in
-from cdc_lakehouse.errors import KafkaMovedError, LakehouseError, StorageUnavailableError
+from cdc_lakehouse.errors import (
+    KafkaMovedError,
+    LakehouseError,
+    MissingConnectionError,
+    StorageUnavailableError,
+)
 from cdc_lakehouse.kafka.records import UnreadRecordsError
 
 _STORAGE = re.compile(r"worker-storage\[([^\]\n]*)\]")
 _KAFKA = re.compile(r"worker-kafka\[([^\]\n]*)\]")
+_CONNECTION = re.compile(r"worker-connection\[([^;\]\n]*);([^\]\n]*)\]")
 
 
 class WorkerStorageError(Exception):
-    """Raised in a worker whose file could not be written."""
+    """Raised in a worker whose file could not be written, or that does not know how to reach the store."""
 
 
 @contextmanager
@@ -23,6 +29,9 @@ def telling_storage() -> Iterator[None]:
     """What the store says, as the driver will recognise it."""
     try:
         yield
+    except MissingConnectionError as exc:
+        problem = exc.problem.replace("]", ")")
+        raise WorkerStorageError(f"worker-connection[{exc.connection};{problem}]") from exc
     except OSError as exc:
         raise WorkerStorageError(f"worker-storage[{_one_line(exc)}]") from exc
 
@@ -46,6 +55,8 @@ def known_failure(text: str, *, root: str, table: str) -> LakehouseError | None:
         return StorageUnavailableError(root=root, reason=found.group(1))
     if (found := _KAFKA.search(text)) is not None:
         return KafkaMovedError(table=table, what=found.group(1))
+    if (found := _CONNECTION.search(text)) is not None:
+        return MissingConnectionError(connection=found.group(1), problem=f"in an executor, {found.group(2)}")
     return mismatch_in(text)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -19,7 +18,7 @@ from cdc_lakehouse.contract import (
     ENV_CONNECTION_STORAGE,
     ENV_PIPELINES,
 )
-from cdc_lakehouse.errors import MissingConnectionError, NotSupportedYetError
+from cdc_lakehouse.errors import MissingConnectionError
 
 _BESIDE_THE_PACKAGE = Path(__file__).resolve().parents[2] / "pipelines"
 
@@ -118,25 +117,6 @@ def connection_from_environment(role: Role, environ: Mapping[str, str] | None = 
         password=_text(nobody, document, "password"),
         extra=_extra(nobody, document.get("extra")),
     )
-
-
-def storage_root(connection: Connection) -> str:
-    """The lake's root as `file:///…` without a slash at the end."""
-    root = connection.extra.get("root", "")
-    if not root:
-        raise connection.problem("its extra has no `root`, like file:///var/lib/lake")
-    parts = urlsplit(root)
-    if parts.scheme and parts.scheme != "file":
-        raise NotSupportedYetError(
-            feature=f"a lake on {parts.scheme}: (an object store needs a LogStore that commits by"
-            " conditional put; without it two writers could lose each other's commits)"
-        )
-    path = parts.path.rstrip("/")
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not path.startswith("/"):
-        raise connection.problem(f"its root {root!r} must be absolute, like file:///var/lib/lake")
-    if not re.fullmatch(r"[\w./+@~-]+", root.removeprefix("file:")) or ".." in path.split("/"):
-        raise connection.problem(f"its root {root!r} may hold letters, digits and ._-+@~/ only, and no '..'")
-    return f"file://{path}"
 
 
 def registry_settings(connection: Connection) -> RegistrySettings:

@@ -19,7 +19,8 @@
     │   ├── LedgerVersionError        LEDGER_VERSION
     │   ├── UndiscoverableTopicError  UNDISCOVERABLE_TOPIC
     │   ├── SourceEpochOldError       SOURCE_EPOCH_OLD
-    │   └── VersionMismatchError      VERSION_MISMATCH
+    │   ├── VersionMismatchError      VERSION_MISMATCH
+    │   └── UnsafeStoreError          UNSAFE_STORE
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
         ├── TopicMissingError         TOPIC_MISSING
@@ -53,6 +54,7 @@ from cdc_lakehouse.errors.configuration import (
     NotSupportedYetError,
     SourceEpochOldError,
     UndiscoverableTopicError,
+    UnsafeStoreError,
     UnsupportedTypeError,
     VersionMismatchError,
 )
@@ -127,6 +129,7 @@ __all__ = [
     "TopicUnavailableError",
     "UndiscoverableTopicError",
     "UnknownSchemaError",
+    "UnsafeStoreError",
     "UnsupportedEventError",
     "UnsupportedTypeError",
     "VersionMismatchError",

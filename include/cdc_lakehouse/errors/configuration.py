@@ -83,3 +83,14 @@ class VersionMismatchError(ConfigError):
     package: str
     worker: str
     driver: str
+
+
+class UnsafeStoreError(ConfigError):
+    code = "UNSAFE_STORE"
+    sentence = "commits to {root} could be lost: {reason}"
+    advice = (
+        "Keep the lake on a store that refuses to create what is there already, with the jar of "
+        "include/log_store on Spark's class path; the documents say which were tried."
+    )
+    root: str
+    reason: str

@@ -12,7 +12,8 @@ import typer
 
 from cdc_lakehouse.config.loader import load_pipeline, pipeline_files
 from cdc_lakehouse.config.models import Pipeline
-from cdc_lakehouse.config.settings import Role, connection_from_environment, storage_root
+from cdc_lakehouse.config.settings import Role, connection_from_environment
+from cdc_lakehouse.config.storage_settings import storage_root
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.inspection.catalog import Catalog
 from cdc_lakehouse.inspection.overview import overview

@@ -6,10 +6,10 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyarrow.fs import FileSelector, FileType
+from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from cdc_lakehouse.errors import StorageUnavailableError
-from cdc_lakehouse.lake.filesystem import filesystem_of
+from cdc_lakehouse.lake.filesystem import filesystem_of, is_object_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +22,22 @@ class Folder:
 def write_text(uri: str, text: str) -> None:
     """Replace the file as a whole, so that no reader sees half of it and no other writer's half."""
     filesystem, path = filesystem_of(uri)
-    folder = path.rpartition("/")[0]
-    scratch = f"{folder}/.{secrets.token_hex(8)}.part"
     try:
+        if is_object_store(uri):
+            _write(filesystem, path, text)  # it appears when the stream is closed
+            return
+        folder = path.rpartition("/")[0]
+        scratch = f"{folder}/.{secrets.token_hex(8)}.part"
         filesystem.create_dir(folder, recursive=True)
-        with filesystem.open_output_stream(scratch) as stream:
-            stream.write(text.encode())
+        _write(filesystem, scratch, text)
         filesystem.move(scratch, path)
     except OSError as exc:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+
+
+def _write(filesystem: FileSystem, path: str, text: str) -> None:
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(text.encode())
 
 
 def read_text(uri: str) -> str:

@@ -1,11 +1,74 @@
-"""The store behind a URI: the one place that knows how each kind of store is opened."""
+"""The store behind a URI: the one place that knows how each kind of store is opened.
+
+On the driver and in a worker alike: where a URI is on an object store, its login is in the environment
+of the process.
+"""
 
 from __future__ import annotations
 
-from pyarrow.fs import FileSystem
+from functools import cache
+
+from pyarrow.fs import AwsStandardS3RetryStrategy, FileSystem, S3FileSystem
+
+from cdc_lakehouse.config.settings import Role, connection_from_environment
+from cdc_lakehouse.config.storage_settings import (
+    S3Access,
+    StorageSettings,
+    deltalake_options,
+    storage_settings,
+)
+
+_S3A = "s3a://"
+_INTRODUCED: dict[str, S3Access] = {}
+"""Bucket -> its login."""
+_SECONDS_TO_CONNECT = 5.0
+_TRIES = 4
 
 
 def filesystem_of(uri: str) -> tuple[FileSystem, str]:
     """The file system of `uri` and the path inside it; the same on the driver and in a worker."""
+    if uri.startswith(_S3A):
+        return _s3_filesystem(_access(uri)), uri.removeprefix(_S3A)
     filesystem, path = FileSystem.from_uri(uri)
     return filesystem, path
+
+
+def is_object_store(uri: str) -> bool:
+    """A file there appears whole and at once, and moving one is copying it."""
+    return uri.startswith(_S3A)
+
+
+def delta_options(uri: str) -> dict[str, str]:
+    """`storage_options` for `deltalake`."""
+    return deltalake_options(_access(uri)) if uri.startswith(_S3A) else {}
+
+
+def introduce(settings: StorageSettings) -> None:
+    """For a process that has the connection from elsewhere than its environment, as the demo has."""
+    if settings.s3 is not None:
+        _INTRODUCED[settings.s3.bucket] = settings.s3
+
+
+def _access(uri: str) -> S3Access:
+    bucket = uri.removeprefix(_S3A).split("/")[0]
+    if bucket in _INTRODUCED:
+        return _INTRODUCED[bucket]
+    connection = connection_from_environment(Role.STORAGE)
+    access = storage_settings(connection).s3
+    if access is None or bucket != access.bucket:
+        raise connection.problem(f"it is for another place than {uri}")
+    return access
+
+
+@cache
+def _s3_filesystem(access: S3Access) -> S3FileSystem:
+    return S3FileSystem(
+        access_key=access.login,
+        secret_key=access.password,
+        endpoint_override=access.endpoint,
+        region=access.region,
+        force_virtual_addressing=False,
+        connect_timeout=_SECONDS_TO_CONNECT,
+        allow_delayed_open=True,  # one request for a small file instead of three
+        retry_strategy=AwsStandardS3RetryStrategy(max_attempts=_TRIES),
+    )

@@ -39,6 +39,8 @@ class Lake:
     root: str
     """URI without a slash at its end."""
     pipeline: str
+    scratch: str = ""
+    """Where checkpoints go instead of the lake: a folder on the driver's disk (decision 0017)."""
 
     def bronze(self, table: str) -> str:
         return self._under("bronze", table)
@@ -50,7 +52,8 @@ class Lake:
         return f"{self.operations}/checkpoints/{safe(table)}"
 
     def checkpoint(self, table: str, attempt: str) -> str:
-        return f"{self.checkpoints(table)}/{safe(attempt)}"
+        folder = f"{self.scratch}/{safe(table)}" if self.scratch else self.checkpoints(table)
+        return f"{folder}/{safe(attempt)}"
 
     def run(self, attempt: str, job: str) -> str:
         """Folder of the reports of one attempt; its date is the attempt's own."""

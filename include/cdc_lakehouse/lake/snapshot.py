@@ -21,7 +21,7 @@ from pyarrow.fs import FileSelector
 
 from cdc_lakehouse.errors import NotSupportedYetError, StorageUnavailableError
 from cdc_lakehouse.lake.deletion_vectors import DeletionVector
-from cdc_lakehouse.lake.filesystem import filesystem_of
+from cdc_lakehouse.lake.filesystem import delta_options, filesystem_of
 
 _KNOWN_FEATURES = frozenset({"deletionVectors", "timestampNtz", "typeWidening", "vacuumProtocolCheck"})
 _COMMIT = re.compile(r"^(\d{20})\.json$")
@@ -60,7 +60,7 @@ class Snapshot:
 def newest_snapshot(uri: str) -> Snapshot | None:
     """None while the table does not exist."""
     try:
-        table = DeltaTable(uri)
+        table = DeltaTable(uri, storage_options=delta_options(uri))
         version = table.version()
         _refuse_what_we_cannot_read(table, uri)
         files = _replayed(uri, version=version)

@@ -15,6 +15,7 @@ from cdc_lakehouse.errors import (
     WrongTableError,
 )
 from cdc_lakehouse.lake.commits import ForeignCommit, Told, restored_by, told_by
+from cdc_lakehouse.lake.filesystem import delta_options
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 
 _FIRST_LOOK = 20
@@ -68,7 +69,7 @@ def read_state(uri: str, *, table: str) -> TableState | None:
 def look_into(uri: str, *, table: str) -> TableState | None:
     """The same without a judgement: who may heal a table has to see what is wrong with it."""
     try:
-        delta = DeltaTable(uri)
+        delta = DeltaTable(uri, storage_options=delta_options(uri))
         state = _state(delta, table=table)
     except TableNotFoundError:
         return None

@@ -8,7 +8,8 @@ from pathlib import Path
 from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.models import Pipeline
-from cdc_lakehouse.config.settings import Role, connection_from_environment, registry_settings, storage_root
+from cdc_lakehouse.config.settings import Role, connection_from_environment, registry_settings
+from cdc_lakehouse.config.storage_settings import storage_settings
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
@@ -75,4 +76,4 @@ def _registry(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator
 
 
 def _lake(environ: Mapping[str, str] | None) -> Iterator[Finding]:
-    yield lake_finding(storage_root(connection_from_environment(Role.STORAGE, environ)))
+    yield lake_finding(storage_settings(connection_from_environment(Role.STORAGE, environ)))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from local_stack.cli import run
+from local_stack.cli import Storage, run
 from local_stack.demo.rounds import Demo
 from local_stack.demo.screen import Screen
 from local_stack.shop import seed
@@ -23,10 +23,11 @@ def demo(
         bool, typer.Option("--once", help="One full round; exit code 0 if silver equals its source.")
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data of an earlier demo first.")] = False,
+    storage: Annotated[Storage, typer.Option(help="Where the lake lies.")] = Storage.FILE,
 ) -> None:
     """Start everything, change rows in PostgreSQL, watch them arrive. Ctrl-C ends it; the data stays."""
     screen = Screen()
-    stack = LocalStack(report=screen.component)
+    stack = LocalStack(report=screen.component, object_store=storage is Storage.S3)
     screen.title(f"starting the stack in {stack.layout.root}")
     try:
         if fresh:

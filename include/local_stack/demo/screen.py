@@ -49,7 +49,7 @@ class Screen:
     def where(self, stack: RunningStack) -> None:
         logins = ", ".join(f"{user}/{user}" for user in USERS)
         self.title(f"Airflow    {stack.airflow.url}   logins (user/password): {logins}")
-        self.title(f"Delta      {stack.site.layout.lake}/bronze and …/silver")
+        self.title(f"Delta      {stack.lake_root()}/bronze and …/silver")
 
     def arrivals(self, advances: Mapping[str, Mapping[str, Any]]) -> None:
         """What a run carried: per table the changes, the rows they became, how old the newest one is."""
