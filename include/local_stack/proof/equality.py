@@ -14,9 +14,14 @@ from local_stack.stack import RunningStack
 _SYSTEM_PREFIX = "_cdc_"
 
 
-def compare_pipeline(stack: RunningStack, *, pipeline: str = "shop") -> list[Comparison]:
-    """One comparison per table of the source. It is read in one snapshot; nobody else should write."""
-    lake = Lake(root=stack.site.layout.lake.as_uri(), pipeline=pipeline)
+def compare_pipeline(
+    stack: RunningStack, *, pipeline: str = "shop", root: str | None = None
+) -> list[Comparison]:
+    """One comparison per table of the source. It is read in one snapshot; nobody else should write.
+
+    `root` is another lake than the stack's own.
+    """
+    lake = Lake(root=root or stack.lake_root(), pipeline=pipeline)
     found = []
     with stack.postgres.connect() as connection:
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
