@@ -52,6 +52,7 @@ class Job(StrEnum):
     SILVER_MERGE = "silver_merge"
     OPTIMIZE = "optimize"
     VACUUM = "vacuum"
+    QUARANTINE_REPLAY = "quarantine_replay"
     CLEAN_CHECKPOINTS = "clean_checkpoints"
 
 

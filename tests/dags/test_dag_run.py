@@ -82,12 +82,14 @@ def test_a_failed_optimize_does_not_keep_vacuum_from_its_work_and_the_run_is_red
     tables = [idle("orders"), idle("customers"), idle("clicks")]
     bad = result(Job.OPTIMIZE, failed("orders", OFFSETS_LOST), *tables[1:])
     script(
+        quarantine_replay=played(result(Job.QUARANTINE_REPLAY, *tables)),
         optimize=played(bad),
         vacuum=played(result(Job.VACUUM, *tables)),
         clean_checkpoints=played(result(Job.CLEAN_CHECKPOINTS, *tables)),
     )
     dag_run = run("cdc_shop_maintenance")
     assert states(dag_run) == {
+        "quarantine_replay": "success",
         "optimize": "failed",
         "vacuum": "success",
         "clean_checkpoints": "success",

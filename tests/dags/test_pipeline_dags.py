@@ -34,7 +34,7 @@ MAIN_TASKS = {
     "heavy.announce",
     "outcome",
 }
-MAINTENANCE_TASKS = {"optimize", "vacuum", "clean_checkpoints", "outcome"}
+MAINTENANCE_TASKS = {"quarantine_replay", "optimize", "vacuum", "clean_checkpoints", "outcome"}
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +91,10 @@ def test_groups_do_not_wait_for_each_other(dag):
     assert dag.get_task("heavy.silver_merge").upstream_task_ids == {"heavy.bronze_ingest"}
 
 
-def test_maintenance_is_three_tasks_for_all_tables(maintenance):
+def test_maintenance_is_four_tasks_for_all_tables(maintenance):
     assert {task.task_id for task in maintenance.tasks} == MAINTENANCE_TASKS
     assert maintenance.get_task("vacuum").upstream_task_ids == {"optimize"}
+    assert maintenance.get_task("optimize").upstream_task_ids == {"quarantine_replay"}
     assert maintenance.get_task("clean_checkpoints").upstream_task_ids == set()
     assert maintenance.get_task("vacuum").tables == ["orders", "customers", "clicks"]
 
@@ -121,7 +122,7 @@ def test_runs_have_real_intervals_in_the_pipelines_zone(dag):
 
 def test_spark_tasks_share_the_pool_of_the_pipeline(spark_tasks):
     assert {task.pool for task in spark_tasks} == {"cdc_shop"}
-    assert len(spark_tasks) == 7
+    assert len(spark_tasks) == 8
 
 
 def test_light_tasks_take_no_slot_from_spark(tasks):
@@ -166,7 +167,7 @@ def test_a_task_submits_the_file_of_its_job(spark_tasks):
 
 def test_every_table_is_an_asset_that_readers_can_find(dag, maintenance):
     bronze = {inlet.name for inlet in dag.get_task("main.silver_merge").inlets}
-    every = {inlet.name for inlet in maintenance.get_task("optimize").inlets}
+    every = {inlet.name for inlet in maintenance.get_task("quarantine_replay").inlets}
     assert bronze == {"shop.bronze.orders", "shop.bronze.customers"}
     assert every == {
         f"shop.{layer}.{t}" for layer in ("bronze", "silver") for t in ("orders", "customers", "clicks")

@@ -20,6 +20,7 @@ from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.bronze import ingest as bronze_ingest
 from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
+from cdc_lakehouse.bronze.replay_job import replay_table
 from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.contract import Job, JobRequest, TableResult
 from cdc_lakehouse.errors import RegistryUnavailableError
@@ -156,6 +157,11 @@ class Chain:
         application = self.application(table, job=Job.SILVER_MERGE)
         found = look_at(application, table)
         return merge_table(application, found) if isinstance(found, MergeTask) else found
+
+    def replay(self, table: Table) -> TableResult:
+        """What the job does with one table."""
+        registry = cast(SchemaRegistry, self.registry)
+        return replay_table(self.application(table, job=Job.QUARANTINE_REPLAY), table, registry=registry)
 
     def copied_to(self, folder: Path) -> Chain:
         """The same lake in another place: Delta tables may be moved as a whole."""

@@ -20,7 +20,7 @@ from orders import (  # type: ignore[import-not-found]
     tombstone,
 )
 
-from cdc_lakehouse.bronze import ingest as bronze_ingest
+from cdc_lakehouse.bronze.table_decoder import TableDecoder
 from cdc_lakehouse.contract import ExitCode, TableStatus
 from cdc_lakehouse.errors import (
     ForeignCommitError,
@@ -207,10 +207,8 @@ def test_an_id_that_means_another_schema_now_writes_nothing(stocked):
 
 def test_workers_that_do_not_find_what_they_were_sent_end_the_run(stocked, monkeypatch):
     """Instead of the same pass for ever."""
-    plans = bronze_ingest.TableIngest._plans
-    monkeypatch.setattr(
-        bronze_ingest.TableIngest, "_plans", lambda self, known: replace(plans(self, known), schemas={})
-    )
+    plans = TableDecoder._plans
+    monkeypatch.setattr(TableDecoder, "_plans", lambda self, ids: replace(plans(self, ids), schemas={}))
 
     with pytest.raises(RuntimeError, match="which they were sent"):
         stocked.ingest(ORDERS, [order(2, 3)])

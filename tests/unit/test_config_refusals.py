@@ -80,11 +80,10 @@ def test_one_problem_reads_as_one_line(write):
             "`quarantine_limit.share` must be at most 1.0, not 2",
         ),
         ("deletes: soft", ":9, table orders", "`deletes: soft` is not supported yet"),
-        ("on_quarantine: hold", ":9, table orders", "`on_quarantine: hold` is not supported yet"),
         (
             "on_quarantine: maybe",
             ":9, table orders",
-            "`on_quarantine` must be 'continue' or 'stop', not 'maybe'",
+            "`on_quarantine` must be 'continue', 'hold' or 'stop', not 'maybe'",
         ),
         ("deletes: sometimes", ":9, table orders", "`deletes` must be 'hard', not 'sometimes'"),
         ("group: outcome", ":9, table orders", "`group` 'outcome' is the id of a task of every pipeline"),

@@ -45,6 +45,17 @@ def test_a_ledger_survives_its_document():
     assert Ledger.from_json(ledger().to_json(), table="orders") == ledger()
 
 
+def test_rows_that_were_decoded_again_are_told_until_silver_knows_them():
+    within = {SOURCE: {0: (3, 9)}}
+    once = ledger().redecoded(5, within, attempt="a", known=0)
+    twice = once.redecoded(1, within, attempt="b", known=3)
+
+    assert [redo.seq for redo in twice.redo] == [5, 6]
+    assert [redo.seq for redo in once.redecoded(1, within, attempt="b", known=5).redo] == [6]
+    assert (twice.seq, twice.added, twice.sources) == (6, {}, ledger().sources)
+    assert Ledger.from_json(twice.to_json(), table="orders") == twice
+
+
 @pytest.mark.parametrize("text", ["", "not JSON", "[]", "17", '{"v": 1, "note": "by hand"}', '{"seq": 3}'])
 def test_metadata_of_somebody_else_is_no_ledger(text):
     assert Ledger.from_json(text, table="orders") is None

@@ -12,9 +12,11 @@ from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.silver.plan import (
     NewColumn,
     first_ledger,
+    is_level,
     is_small,
     next_ledger,
     plan_columns,
+    plan_redo,
     plan_work,
     refuse_system_names,
 )
@@ -44,6 +46,25 @@ def test_a_partition_that_silver_never_saw_is_applied_from_its_floor():
 
 def test_a_level_silver_has_no_work():
     assert work({"p0": 9}, {"p0": 9}) == {}
+
+
+def test_rows_that_bronze_decoded_again_are_work_until_a_merge_has_seen_them():
+    bronze = ledger(Kind.BRONZE, p0=9).redecoded(2, {SOURCE: {0: (3, 5)}}, attempt="a", known=0)
+    silver = ledger(Kind.SILVER, p0=9)
+    after = next_ledger(silver, bronze, {}, attempt="b", seen_through=None)
+
+    assert not is_level(bronze, silver, holds=False)
+    assert plan_redo(bronze, silver) == bronze.redo
+    assert is_level(bronze, after, holds=False)
+    assert plan_redo(bronze, first_ledger(bronze)) == ()
+
+
+@pytest.mark.parametrize(("parked", "holds"), [(False, False), (False, True), (True, True)])
+def test_what_is_parked_waits_while_the_table_holds(parked, holds):
+    silver = replace(ledger(Kind.SILVER, p0=9), parked=parked)
+
+    assert is_level(ledger(Kind.BRONZE, p0=9), silver, holds=holds)
+    assert not is_level(ledger(Kind.BRONZE, p0=9), replace(silver, parked=True), holds=False)
 
 
 def test_the_work_goes_across_gaps_and_silver_remembers_them():

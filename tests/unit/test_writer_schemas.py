@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -249,6 +250,27 @@ def test_a_file_under_the_name_of_another_schema_is_never_trusted(archived, fold
     (folder / "7.json").write_bytes((folder / "3.json").read_bytes())
 
     assert SchemaArchive(folder.as_uri()).text(7) is None
+
+
+def test_a_schema_is_unknown_since_the_first_run_that_missed_it(archived, folder):
+    first, _ = run_of(archived, folder)
+    first.of_topic("t")
+    assert first.unknown_for({7}, timedelta(hours=1)) == NOTHING
+
+    later, _ = run_of(archived, folder)
+    later.of_topic("t")
+
+    assert later.unknown_for({7, 8}, timedelta()) == {7, 8}
+    assert later.unknown_for({7}, timedelta(hours=1)) == NOTHING
+
+
+def test_nothing_is_surely_unknown_while_the_archive_vouches(archived, folder):
+    run_of(archived, folder)[0].unknown_for({7}, timedelta())
+    go_away(archived)
+    writers, _ = run_of(archived, folder)
+    writers.of_topic("t")
+
+    assert writers.unknown_for({7}, timedelta()) == NOTHING
 
 
 def test_runs_side_by_side_do_no_harm(fake, folder):

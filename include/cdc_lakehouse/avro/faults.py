@@ -16,6 +16,13 @@ class AvroFault(StrEnum):
     INVALID_UTF8 = "invalid_utf8"
 
 
+class SchemaFault(StrEnum):
+    """Codes of faults in what the frame says."""
+
+    UNKNOWN_SCHEMA = "unknown_schema"
+    """It names a schema that nobody knows."""
+
+
 class ValueFault(StrEnum):
     """Codes of faults in what sound bytes say."""
 

@@ -53,13 +53,13 @@ def write_files(
     return [WrittenFile.from_json(line[_LINE]) for line in lines]
 
 
-def for_python(records: DataFrame, *, wide: bool = False) -> DataFrame:
-    """What the decoder needs of Kafka's rows, in the shape that costs Spark least to hand over."""
+def for_python(records: DataFrame, *, wide: bool = False, more: tuple[str, ...] = ()) -> DataFrame:
+    """What the decoder needs of Kafka's rows, and `more`, in the shape cheapest to hand over."""
     limit(records.sparkSession, by_bytes=wide)
     # An empty list for no headers: on its way to Python Spark walks over all null ones before it, for
     # every row again, which costs more than everything else.
     headers = F.coalesce("headers", F.array().cast(records.schema["headers"].dataType))
-    return records.select(*_KAFKA_COLUMNS).withColumn("headers", headers)
+    return records.select(*_KAFKA_COLUMNS, *more).withColumn("headers", headers)
 
 
 def stamp_of(attempt: str) -> dict[str, pa.Scalar]:

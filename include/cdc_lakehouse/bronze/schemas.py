@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
@@ -14,6 +15,9 @@ from cdc_lakehouse.lake.ledger import Ranges, topic_of
 from cdc_lakehouse.registry.writer_schemas import WriterSchemas
 
 logger = logging.getLogger(__name__)
+
+PERSISTS = timedelta(seconds=20)
+"""A registry that serves from a copy may lag behind; the retry of a task comes later than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class KnownSchemas:
     """The key schema that new value schemas are paired with: a key does not change in a table's life."""
     dropped: frozenset[str] = frozenset()
     """Columns that the table leaves out."""
+    unknown: frozenset[SchemaRef] = frozenset()
+    """Schemas that records name and nobody knows."""
 
     def with_value(self, text: str) -> KnownSchemas:
         """Bronze always ingests: what cannot evolve stays, and its records become undecodable."""
@@ -69,25 +75,34 @@ def resolve_subjects(
 
 
 def resolve_unknown(
-    schemas: WriterSchemas, known: KnownSchemas, ids: UnknownIds, *, batch: Ranges
+    schemas: WriterSchemas,
+    known: KnownSchemas,
+    ids: UnknownIds,
+    *,
+    batch: Ranges,
+    persists: timedelta = PERSISTS,
 ) -> KnownSchemas:
-    """Schemas that a worker met and the driver did not know. Raises for what stays unknown.
+    """With the schemas that a worker met and the driver did not know.
 
-    Each pass over a batch must bring a schema that the pass before had not, so passes come to an end.
+    Raises for what nobody knows, so that the attempt is repeated; what was unknown for as long as `persists`
+    is left to the quarantine. Each pass over a batch must say something new, so passes come to an end.
     """
     asked = ids.keys | ids.values
-    if asked <= known.texts.keys():
+    if asked <= known.texts.keys() | known.unknown:
         raise RuntimeError(
             f"workers do not find the schemas {[str(ref) for ref in in_order(asked)]}, which they were sent"
         )
     found = schemas.of_records(map(topic_of, batch), keys=ids.keys, values=ids.values)
     missing = asked - found.keys()
-    if missing:
-        told = ", ".join(map(str, in_order(missing)))
+    unknown = schemas.unknown_for(missing, persists)
+    if missing - unknown:
+        told = ", ".join(map(str, in_order(missing - unknown)))
         raise UnknownSchemaError(table=known.table, schemas=f"schema {told}", records=_told(batch))
-    for number in in_order(ids.values):
-        known = known.with_value(found[number])
-    return replace(known, texts={**known.texts, **found})
+    for ref in in_order(unknown):
+        logger.warning("nobody knows a schema: its records are undecodable", extra={"schema_id": str(ref)})
+    for ref in in_order(ids.values - unknown):
+        known = known.with_value(found[ref])
+    return replace(known, texts={**known.texts, **found}, unknown=known.unknown | unknown)
 
 
 def _told(ranges: Ranges) -> str:

@@ -52,6 +52,7 @@ class OutOfRange(StrEnum):
 
 class OnQuarantine(StrEnum):
     CONTINUE = "continue"
+    HOLD = "hold"
     STOP = "stop"
 
 
@@ -104,7 +105,8 @@ class TableOptions(_Section):
     the whole record out of silver, `as_null` stores NULL, names the column in bronze and counts the row."""
     on_quarantine: OnQuarantine = OnQuarantine.CONTINUE
     """While bronze holds records that could not be decoded: `continue` merges the others, later events of the
-    same key too; `stop` leaves silver as it is until none is open."""
+    same key too; `hold` leaves their keys as they were before and merges all others; `stop` leaves silver as
+    it is until none is open."""
     quarantine_limit: QuarantineLimit = QuarantineLimit()
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 500_000
     """Records per micro-batch over all partitions: one bronze commit each."""

@@ -26,7 +26,7 @@ def decode(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
 
     A record that cannot be decoded becomes a row with `decode_error` and its bytes; it never raises
     and never costs its neighbours anything. Raises `UnknownSchemaIdsError` (`avro.unknown`) for the
-    whole batch when records name schemas that `plans.schemas` does not hold.
+    whole batch when records name schemas of which `plans` says nothing.
     """
     work = _Work.of(batch, plans)
     if not work.single.any():
@@ -101,7 +101,8 @@ def _pays(group: Group) -> bool:
 
 
 def _require_known(keys: Side, values: Side, plans: DecodePlans) -> None:
-    strange_keys, strange_values = (side.refs - plans.schemas.keys() for side in (keys, values))
+    known = plans.schemas.keys() | plans.unknown
+    strange_keys, strange_values = (side.refs - known for side in (keys, values))
     if strange_keys or strange_values:
         raise UnknownSchemaIdsError(strange_keys, strange_values)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdc_lakehouse.avro.faults import AvroFault, RecordFault
+from cdc_lakehouse.avro.faults import AvroFault, RecordFault, SchemaFault
 from cdc_lakehouse.avro.frames import Frame, id_headers, parse_frame
 from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.avro.typed.columns import sizes_of
@@ -33,11 +33,13 @@ def events_of(batch: pa.RecordBatch, plans: DecodePlans) -> list[Event]:
     headers = batch.column("headers")
     keys = _frames(admitted["key"], id_headers(headers, KEY_SCHEMA_ID), events, "key")
     values = _frames(admitted["value"], id_headers(headers, VALUE_SCHEMA_ID), events, "value")
-    _decode_all(keys, events, _decoders(keys, plans, plans.columns.key, key_decoder))
+    _decode_all(keys, events, _decoders(keys, plans, plans.columns.key, key_decoder, place="key"))
     _decode_all(
         values,
         events,
-        _decoders(values, plans, plans.columns.row, partial(value_decoder, dropped=plans.dropped)),
+        _decoders(
+            values, plans, plans.columns.row, partial(value_decoder, dropped=plans.dropped), place="value"
+        ),
     )
     for event, key, value in zip(events, keys, values, strict=True):
         event.schema_ids = _number(key), _number(value)
@@ -83,10 +85,17 @@ def _decoders(
     plans: DecodePlans,
     columns: tuple[Column, ...],
     find: Callable[[str, tuple[Column, ...], str], Decoder | RecordFault],
+    *,
+    place: str,
 ) -> dict[SchemaRef, Decoder | RecordFault]:
     """Looked up once per batch and schema; compiled once per process."""
     refs = {frame.schema for frame in frames if frame is not None}
-    return {ref: find(plans.schemas[ref], columns, plans.table) for ref in refs}
+    known = {ref: find(plans.schemas[ref], columns, plans.table) for ref in refs - plans.unknown}
+    return known | {ref: _unknown(ref, place) for ref in refs & plans.unknown}
+
+
+def _unknown(ref: SchemaRef, place: str) -> RecordFault:
+    return RecordFault(SchemaFault.UNKNOWN_SCHEMA, f"{place}: schema {ref} is nowhere to be found")
 
 
 def _decode_all(

@@ -58,6 +58,8 @@ class Programs:
 
     def of(self, ref: SchemaRef) -> Program | None:
         """None where records are read one by one, or where every one of them is bad."""
+        if ref in self._plans.unknown:
+            return None
         if ref not in self._by_ref:
             decoder = self._find(self._plans.schemas[ref], self._columns, self._plans.table)
             program = None if isinstance(decoder, RecordFault) else program_of(decoder, self._columns)

@@ -31,6 +31,7 @@
         ├── SchemaMisfitError         SCHEMA_MISFIT
         ├── QuarantineLimitError      QUARANTINE_LIMIT
         ├── QuarantineOpenError       QUARANTINE_OPEN
+        ├── UnknownKeyHeldError       UNKNOWN_KEY_HELD
         ├── KeySchemaDriftError       KEY_SCHEMA_DRIFT
         ├── SchemaConflictError       SCHEMA_CONFLICT
         ├── UnsupportedEventError     UNSUPPORTED_EVENT
@@ -75,6 +76,7 @@ from cdc_lakehouse.errors.data import (
     SchemaMisfitError,
     TopicMissingError,
     TopicRecreatedError,
+    UnknownKeyHeldError,
     UnsupportedEventError,
     WrongTableError,
 )
@@ -128,6 +130,7 @@ __all__ = [
     "TopicRecreatedError",
     "TopicUnavailableError",
     "UndiscoverableTopicError",
+    "UnknownKeyHeldError",
     "UnknownSchemaError",
     "UnsafeStoreError",
     "UnsupportedEventError",

@@ -113,11 +113,26 @@ class QuarantineOpenError(DataError):
         "{count} record(s) of {table} in bronze could not be decoded, and it says `on_quarantine: stop`"
     )
     advice = (
-        "Silver was left as it is. `make quarantine` lists them. Set `on_quarantine: continue` to merge the "
-        "others without them."
+        "Silver was left as it is. `make quarantine` lists them. Clear `quarantine_replay` of the "
+        "maintenance DAG once they can be decoded, or set `on_quarantine: continue` to merge without them."
     )
     table: str
     count: int
+
+
+class UnknownKeyHeldError(DataError):
+    code = "UNKNOWN_KEY_HELD"
+    sentence = (
+        "{count} record(s) of {table} in bronze could not be decoded, not even their keys, and it says "
+        "`on_quarantine: hold`; first {first}"
+    )
+    advice = (
+        "Which keys to hold is unknown, so silver was left as it is. Clear `quarantine_replay` of the "
+        "maintenance DAG once they can be decoded, or set `on_quarantine: continue` to merge without them."
+    )
+    table: str
+    count: int
+    first: str
 
 
 class KeySchemaDriftError(DataError):

@@ -34,7 +34,8 @@ class UnknownSchemaError(RetryableError):
     code = "UNKNOWN_SCHEMA"
     sentence = "the registry does not know {schemas}, needed by records of {table} in {records}"
     advice = (
-        "Nothing was written or quarantined. If it stays: check that the registry connection names the "
+        "Nothing was written or quarantined. The next try quarantines these records if the registry answers, "
+        "knows all schemas of the topic and still not this one. Check that the registry connection names the "
         "registry the connector writes to, and bring the schema back there."
     )
     table: str

@@ -30,14 +30,14 @@ def in_ranges(ranges: Ranges, *, unnamed: Collection[str] | None = None) -> Colu
     return condition
 
 
-def source_epoch(ledger: Ledger, ranges: Ranges) -> Column:
-    """The source epoch of a row in `ranges` (`cdc-semantics` rule 2.5)."""
+def source_epoch(ledger: Ledger) -> Column:
+    """The source epoch of a row (`cdc-semantics` rule 2.5)."""
     found, first = F.lit(0).cast("bigint"), first_incarnations(ledger)
-    for source, partitions in ranges.items():
-        for partition in partitions:
+    for source, partitions in ledger.sources.items():
+        for partition, progress in partitions.items():
             place = (F.col("topic") == topic_of(source)) & (F.col("partition") == partition)
             place &= _of(source, unnamed=source in first)
-            for start, epoch in ledger.sources[source][partition].epochs:
+            for start, epoch in progress.epochs:
                 later = place & (F.col("offset") >= start)
                 found = F.when(later, F.lit(epoch).cast("bigint")).otherwise(found)
     return found

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from cdc_lakehouse import __version__
 from cdc_lakehouse.errors import LedgerVersionError
 from cdc_lakehouse.lake.progress import Progress, Span
+from cdc_lakehouse.lake.redo import Redo
 
 T = TypeVar("T")
 LEDGER_VERSION = 1
@@ -49,7 +50,12 @@ class Ledger:
     added: Ranges = field(default_factory=dict)
     decisions: Mapping[str, Any] = field(default_factory=dict)
     """What a person, or a recovery, decided with this one commit (`bronze.decided`, `bronze.standing`)."""
-    redo: tuple[Any, ...] = ()
+    redo: tuple[Redo, ...] = ()
+    """Bronze's: rows that were decoded again and that silver may not have seen so yet."""
+    redone: int = 0
+    """Silver's: the step of bronze up to which it knows rows that were decoded again."""
+    parked: bool = False
+    """Silver's: whether it left out events of keys that are held (`on_quarantine: hold`)."""
     seen_through: str | None = None
     valid_through: str | None = None
 
@@ -86,6 +92,12 @@ class Ledger:
         return replace(
             self, seq=self.seq + 1, attempt=attempt, sources=sources, added={}, decisions=decisions
         )
+
+    def redecoded(self, rows: int, within: Ranges, *, attempt: str, known: int) -> Ledger:
+        """The ledger of the commit that gives rows other contents; silver knows all such steps to `known`."""
+        step = self.seq + 1
+        redo = (*(redo for redo in self.redo if redo.seq > known), Redo(step, attempt, rows, within))
+        return replace(self, seq=step, attempt=attempt, added={}, decisions={}, redo=redo)
 
     @property
     def epoch(self) -> int:
@@ -124,7 +136,9 @@ class Ledger:
                     for source, partitions in self.added.items()
                 },
                 "decisions": self.decisions,
-                "redo": list(self.redo),
+                "redo": [redo.document() for redo in self.redo],
+                "redone": self.redone,
+                "parked": self.parked,
                 "seen_through": self.seen_through,
                 "valid_through": self.valid_through,
                 "code_version": __version__,
@@ -159,7 +173,9 @@ class Ledger:
                 for source, partitions in document["added"].items()
             },
             decisions=document.get("decisions", {}),
-            redo=tuple(document["redo"]),
+            redo=tuple(Redo.of_document(redo) for redo in document["redo"]),
+            redone=document.get("redone", 0),
+            parked=document.get("parked", False),
             seen_through=document["seen_through"],
             valid_through=document["valid_through"],
         )

@@ -1,7 +1,8 @@
 """Writer schemas that runs have met, kept beside the tables (decision 0010).
 
 `<id>.json` is written once and holds one schema; `topics/<topic>.json` says which of them a topic's
-records have, and is only a shortcut: what it lacks is asked again.
+records have, and is only a shortcut: what it lacks is asked again. `missing/<id>.json` says since when a
+record names a schema that nobody knows.
 """
 
 from __future__ import annotations
@@ -49,6 +50,19 @@ class SchemaArchive:
             "first_seen": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         files.write_text(self.path(ref), _sealed(document))
+
+    def missing_since(self, ref: SchemaRef) -> datetime:
+        """When somebody asked for it in vain for the first time, as the lake remembers; now for a new one.
+
+        Of writers side by side any may be the first. A schema that turns up later is `text`, which counts.
+        """
+        path = f"{self._folder}/missing/{ref}.json"
+        document = _opened(path)
+        if document is None or document.get("id") != _told(ref):
+            now = datetime.now(UTC)
+            files.write_text(path, _sealed({"id": _told(ref), "since": now.isoformat()}))
+            return now
+        return datetime.fromisoformat(document["since"])
 
     def topic(self, topic: str) -> TopicVersions:
         """Empty for a topic that no run has met."""

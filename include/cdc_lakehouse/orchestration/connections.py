@@ -23,11 +23,13 @@ _NOT_INHERITED = ("AIRFLOW_", "_AIRFLOW_", "CDC_LAKEHOUSE_CONN_")
 
 
 def connection_ids(job: Job, connections: Connections) -> dict[str, str]:
-    """Environment variable -> connection id. Only the ingest talks to Kafka and to the registry."""
-    storage = {ENV_CONNECTION_STORAGE: connections.storage}
-    if job is not Job.BRONZE_INGEST:
-        return storage
-    return {**storage, ENV_CONNECTION_KAFKA: connections.kafka, ENV_CONNECTION_REGISTRY: connections.registry}
+    """Environment variable -> connection id. Who decodes asks the registry, and only the ingest Kafka."""
+    needed = {ENV_CONNECTION_STORAGE: connections.storage}
+    if job in (Job.BRONZE_INGEST, Job.QUARANTINE_REPLAY):
+        needed[ENV_CONNECTION_REGISTRY] = connections.registry
+    if job is Job.BRONZE_INGEST:
+        needed[ENV_CONNECTION_KAFKA] = connections.kafka
+    return needed
 
 
 def child_environment(

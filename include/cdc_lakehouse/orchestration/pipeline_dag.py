@@ -2,7 +2,8 @@
 
     cdc_<pipeline>              <group>.bronze_ingest >> <group>.silver_merge >> outcome
                                                          <group>.silver_merge >> <group>.announce
-    cdc_<pipeline>_maintenance  optimize >> vacuum >> outcome,  clean_checkpoints >> outcome
+    cdc_<pipeline>_maintenance  quarantine_replay >> optimize >> vacuum >> outcome
+                                clean_checkpoints >> outcome
 
 Jobs run in the pool `cdc_<pipeline>`; `announce` and `outcome` only talk to Airflow and need no slot
 of it. `NONE_SKIPPED` means: whatever became of the task above, unless nobody wanted it to run.
@@ -72,12 +73,13 @@ def maintenance_dag(pipeline: Pipeline) -> DAG:
     with _dag(pipeline, suffix="_maintenance", cron=cron, text=text) as dag:
         inlets = assets(pipeline.name, layers=["bronze", "silver"], tables=pipeline.tables)
         tables, by_name = pipeline.tables, pipeline.discover is None
-        optimize = _job(pipeline, Job.OPTIMIZE, tables, by_name=by_name, inlets=inlets)
         trigger_rule = TriggerRule.NONE_SKIPPED
+        replay = _job(pipeline, Job.QUARANTINE_REPLAY, tables, by_name=by_name, inlets=inlets)
+        optimize = _job(pipeline, Job.OPTIMIZE, tables, by_name=by_name, trigger_rule=trigger_rule)
         vacuum = _job(pipeline, Job.VACUUM, tables, by_name=by_name, trigger_rule=trigger_rule)
         clean_checkpoints = _job(pipeline, Job.CLEAN_CHECKPOINTS, tables, by_name=by_name)
-        optimize >> vacuum
-        _outcome(pipeline, [optimize, vacuum, clean_checkpoints])
+        replay >> optimize >> vacuum
+        _outcome(pipeline, [replay, optimize, vacuum, clean_checkpoints])
     return dag
 
 

@@ -17,6 +17,11 @@ _WHAT_A_JOB_DOES = {
     ),
     Job.OPTIMIZE: "Packs small files. It gives way to a merge of the same table: skipped, and green.",
     Job.VACUUM: "Deletes files that no version within the retention needs any more.",
+    Job.QUARANTINE_REPLAY: (
+        "Decodes records again that could not be decoded when they came, and closes the cases of those that "
+        "can be now: press **Clear** after the registry was repaired, or a release that knows more is "
+        "installed. The next merge puts them where they belong. What still cannot be decoded stays."
+    ),
     Job.CLEAN_CHECKPOINTS: "Deletes scratch checkpoints of attempts that ended; none is needed again.",
 }
 

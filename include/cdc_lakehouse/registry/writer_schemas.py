@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
@@ -43,6 +44,8 @@ class Archive(Protocol):
     def text(self, ref: SchemaRef) -> str | None: ...
 
     def keep(self, ref: SchemaRef, text: str, *, subjects: Iterable[str]) -> None: ...
+
+    def missing_since(self, ref: SchemaRef) -> datetime: ...
 
     def topic(self, topic: str) -> TopicVersions: ...
 
@@ -107,6 +110,16 @@ class WriterSchemas:
             if with_met != known:
                 self._archive.keep_topic(topic, with_met)
         return found
+
+    def unknown_for(self, refs: Iterable[SchemaRef], span: timedelta) -> frozenset[SchemaRef]:
+        """Those that a registry which knows all the others has not known for so long.
+
+        None while the archive had to vouch for any: what was lost there may be lost here (`guarantees` §2.5).
+        """
+        if self.source is not Source.REGISTRY:
+            return frozenset()
+        since = {ref: self._archive.missing_since(ref) for ref in refs}
+        return frozenset(ref for ref, first in since.items() if datetime.now(UTC) - first >= span)
 
     def _news(self, topic: str, known: TopicVersions) -> list[Version]:
         """What the archive lacks, or what proves that it is right."""

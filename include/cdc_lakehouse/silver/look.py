@@ -15,8 +15,9 @@ from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.quarantine import open_cases
+from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.state import read_state
-from cdc_lakehouse.silver.plan import first_ledger, is_small, plan_work
+from cdc_lakehouse.silver.plan import first_ledger, is_level, is_small, plan_redo, plan_work
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,12 @@ class MergeTask:
     work: Ranges
     open_cases: int
     """Records of bronze that could not be decoded."""
+    redo: tuple[Redo, ...]
+    """Steps of bronze whose rows were decoded again since silver passed them."""
+    holds: bool
+    """Whether keys wait for records that could not be decoded."""
+    releases: bool
+    """Whether events that were left out for such a key count from now on."""
     small: bool
     """Whether it is done before code for it is compiled."""
 
@@ -46,20 +53,21 @@ class MergeTask:
 
 def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     lake = application.lake
-    if _is_level_at_first_sight(lake, table.name):
+    if _is_level_at_first_sight(lake, table):
         return TableResult(table=table.name, status=TableStatus.IDLE)
     bronze = read_state(lake.bronze(table.name), table=table.name)
     if bronze is None or bronze.ledger is None:
         return TableResult(table=table.name, status=TableStatus.IDLE)
     silver = read_state(lake.silver(table.name), table=table.name)
     before = first_ledger(bronze.ledger) if silver is None or silver.ledger is None else silver.ledger
-    work = plan_work(bronze.ledger, before)
-    if not work:
+    holding = table.on_quarantine is OnQuarantine.HOLD
+    if is_level(bronze.ledger, before, holds=holding):
         return TableResult(table=table.name, status=TableStatus.IDLE)
     waiting = open_cases(lake.bronze(table.name))
     if waiting and table.on_quarantine is OnQuarantine.STOP:
         raise QuarantineOpenError(table=table.name, count=waiting)
-    logger.info("merge planned", extra={"ranges": work})
+    work, redo = plan_work(bronze.ledger, before), plan_redo(bronze.ledger, before)
+    logger.info("merge planned", extra={"ranges": work, "decoded_again": sum(each.rows for each in redo)})
     small = is_small(work, table_bytes=silver.size_bytes if silver is not None else 0)
     return MergeTask(
         table,
@@ -68,18 +76,21 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
         before=before,
         work=work,
         open_cases=waiting,
+        redo=redo,
+        holds=holding and waiting > 0,
+        releases=before.parked and not holding,
         small=small,
     )
 
 
-def _is_level_at_first_sight(lake: Lake, table: str) -> bool:
+def _is_level_at_first_sight(lake: Lake, table: Table) -> bool:
     """Whether the newest commits alone say so; whatever else they say is asked for again, and thoroughly."""
-    bronze = newest_ledger(lake.bronze(table), table=table)
-    silver = newest_ledger(lake.silver(table), table=table)
+    bronze = newest_ledger(lake.bronze(table.name), table=table.name)
+    silver = newest_ledger(lake.silver(table.name), table=table.name)
     if bronze is None or silver is None:
         return False
     try:
-        return not plan_work(bronze.ledger, silver.ledger)
+        return is_level(bronze.ledger, silver.ledger, holds=table.on_quarantine is OnQuarantine.HOLD)
     except LakehouseError:
         return False
 

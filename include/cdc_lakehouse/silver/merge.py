@@ -11,6 +11,7 @@ from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.transaction import commit, fenced_statement
+from cdc_lakehouse.silver.refold import REFOLDED
 
 _NEWER = "f._cdc_position > s._cdc_position"
 _DELETE = "f._cdc_op = 'd'"
@@ -27,18 +28,19 @@ class MergeResult:
 def merge(
     session: SparkSession, uri: str, *, changes: DataFrame, columns: TableColumns, ledger: Ledger
 ) -> MergeResult:
-    """Apply `changes`, gated by position, and state `ledger` in the same commit.
+    """Apply `changes`, gated by position unless they were refolded, and state `ledger` in the same commit.
 
     `session` is the table's own: the ledger travels in its settings. A second call with the same
     ledger changes nothing and raises `SupersededError`.
     """
+    gate = f"(f.{REFOLDED} OR {_NEWER})" if REFOLDED in changes.columns else _NEWER
     on_key = " AND ".join(f"s.{quoted(c.name)} <=> f.{quoted(c.name)}" for c in columns.key)
     statement = (
         DeltaTable.forPath(session, uri)
         .alias("s")
         .merge(changes.alias("f"), on_key)
-        .whenMatchedDelete(f"{_NEWER} AND {_DELETE}")
-        .whenMatchedUpdateAll(_NEWER)
+        .whenMatchedDelete(f"{gate} AND {_DELETE}")
+        .whenMatchedUpdateAll(gate)
         .whenNotMatchedInsertAll(f"NOT ({_DELETE})")
     )
     affected: dict[str, int] = {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, NotSupportedYetError
 from cdc_lakehouse.lake.ledger import Kind, Ledger, Ranges
 from cdc_lakehouse.lake.progress import Progress, Span, subtracted
+from cdc_lakehouse.lake.redo import Redo
 
 SYSTEM_PREFIX = "_cdc_"
 
@@ -36,8 +37,24 @@ def plan_work(bronze: Ledger, silver: Ledger) -> Ranges:
     return work
 
 
+def plan_redo(bronze: Ledger, silver: Ledger) -> tuple[Redo, ...]:
+    """Rows that bronze decoded again since silver passed them."""
+    return tuple(redo for redo in bronze.redo if redo.seq > silver.redone)
+
+
+def is_level(bronze: Ledger, silver: Ledger, *, holds: bool) -> bool:
+    """Whether a merge has nothing to do. Events that were left out count once the table holds no more."""
+    return not (plan_work(bronze, silver) or plan_redo(bronze, silver) or (silver.parked and not holds))
+
+
 def next_ledger(
-    before: Ledger, bronze: Ledger, work: Ranges, *, attempt: str, seen_through: str | None
+    before: Ledger,
+    bronze: Ledger,
+    work: Ranges,
+    *,
+    attempt: str,
+    seen_through: str | None,
+    parked: bool = False,
 ) -> Ledger:
     """Silver's ledger behind `work`: what bronze misses of it, silver has not applied either."""
     after = before.advanced(work, attempt=attempt, seen_through=seen_through)
@@ -48,7 +65,7 @@ def next_ledger(
             missing = subtracted([span], held.present())
             moved = sources[source][partition].without(missing)
             sources[source][partition] = replace(moved, epochs=held.epochs)
-    return replace(after, sources=sources)
+    return replace(after, sources=sources, redone=bronze.seq, parked=parked)
 
 
 def is_small(work: Ranges, *, table_bytes: int) -> bool:
@@ -69,6 +86,7 @@ def first_ledger(bronze: Ledger) -> Ledger:
         table=bronze.table,
         cluster_id=bronze.cluster_id,
         sources=floors,
+        redone=bronze.seq,
     )
 
 

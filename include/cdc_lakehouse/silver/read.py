@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,19 +13,33 @@ from cdc_lakehouse.avro.faults import ValueFault
 from cdc_lakehouse.debezium.headers import NEW_KEY, OLD_KEY
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
 from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError
+from cdc_lakehouse.lake.bronze_schema import ATTEMPT
 from cdc_lakehouse.lake.coordinates import in_ranges, source_epoch, with_topic_id
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations
+from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.silver.fold import SOURCE_EPOCH
 
 _ROW_OPS = sorted(ROW_OPERATIONS)
 
 
-def work_rows(session: SparkSession, uri: str, *, version: int, held: Ledger, work: Ranges) -> DataFrame:
-    """Rows of `work` as bronze held them at `version`, whose ledger is `held`; with their source epoch."""
+def bronze_rows(session: SparkSession, uri: str, *, version: int, held: Ledger) -> DataFrame:
+    """All rows as bronze held them at `version`, whose ledger is `held`; with their source epoch."""
     rows = with_topic_id(session.read.format("delta").option("versionAsOf", version).load(uri))
-    own = in_ranges(work, unnamed=first_incarnations(held))
-    return rows.where(own).withColumn(SOURCE_EPOCH, source_epoch(held, work))
+    return rows.withColumn(SOURCE_EPOCH, source_epoch(held))
+
+
+def work_of(held: Ledger, work: Ranges) -> Column:
+    """Rows that silver has not passed yet."""
+    return in_ranges(work, unnamed=first_incarnations(held))
+
+
+def redone(redo: Sequence[Redo]) -> Column:
+    """Rows that these steps of bronze decoded again."""
+    condition = F.lit(False)
+    for each in redo:
+        condition |= in_ranges(each.within) & (F.col(ATTEMPT.name) == each.attempt)
+    return condition
 
 
 def events(rows: DataFrame) -> DataFrame:

@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.contract import TableResult, TableStatus
-from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
-from cdc_lakehouse.silver.fold import folded
+from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.merge import MergeResult, merge
 from cdc_lakehouse.silver.plan import next_ledger, plan_columns, refuse_system_names
-from cdc_lakehouse.silver.read import WorkFacts, events, examine, work_rows
+from cdc_lakehouse.silver.refold import REFOLDED
 from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, apply_columns, source_types
 
 logger = logging.getLogger(__name__)
@@ -28,30 +27,36 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     table = task.table
     started = time.monotonic()
     bronze = application.lake.bronze(table.name)
-    rows = work_rows(session, bronze, version=task.bronze_version, held=task.held, work=task.work)
-    columns = columns_in(rows.schema)
-    facts = examine(rows, table=table.name)
-    changes = folded(events(rows), columns)
+    changes = changes_of(session, bronze, task)
+    rows, columns, facts = changes.rows.drop(REFOLDED), changes.columns, changes.facts
     uri = application.lake.silver(table.name)
     refuse_system_names(tuple(column.name for column in columns.row), table=table.name)
     existing = schema_of(session, uri)
     if existing is None:
-        create_if_missing(session, uri, schema=changes.schema, properties=SILVER_PROPERTIES)
+        create_if_missing(session, uri, schema=rows.schema, properties=SILVER_PROPERTIES)
     else:
-        wanted = source_types(changes.schema)
+        wanted = source_types(rows.schema)
         apply_columns(session, uri, plan_columns(source_types(existing), wanted, table=table.name))
     read = time.monotonic()
     seen = facts.seen_through.isoformat() if facts.seen_through is not None else None
-    ledger = next_ledger(task.before, task.held, task.work, attempt=application.attempt, seen_through=seen)
-    result = merge(session, uri, changes=changes, columns=columns, ledger=ledger)
+    ledger = next_ledger(
+        task.before,
+        task.held,
+        task.work,
+        attempt=application.attempt,
+        seen_through=seen,
+        parked=task.holds and (task.before.parked or changes.parked > 0),
+    )
+    result = merge(session, uri, changes=changes.rows, columns=columns, ledger=ledger)
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": facts.events})
-    return _told(task, facts=facts, result=result, ledger=ledger, seconds=seconds)
+    return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
 
 
 def _told(
-    task: MergeTask, *, facts: WorkFacts, result: MergeResult, ledger: Ledger, seconds: Mapping[str, float]
+    task: MergeTask, *, changes: Changes, result: MergeResult, ledger: Ledger, seconds: Mapping[str, float]
 ) -> TableResult:
+    facts = changes.facts
     seen = facts.seen_through
     return TableResult(
         table=task.table.name,
@@ -62,6 +67,8 @@ def _told(
             "events": facts.events,
             "ignored": facts.ignored,
             "undecodable": facts.undecodable,
+            "parked": changes.parked,
+            "decoded_again": sum(each.rows for each in task.redo),
             "rows_inserted": result.inserted,
             "rows_updated": result.updated,
             "rows_deleted": result.deleted,

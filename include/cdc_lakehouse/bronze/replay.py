@@ -1,0 +1,155 @@
+"""Decode records of the quarantine again, where they stand: the cases of those that decode are closed.
+
+Rows change in place, so no coordinate is ever there twice, and the ledger of that commit says which:
+silver then computes their keys anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from delta.tables import DeltaTable
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.bronze.decode_udf import decoded, for_python, stamp_of
+from cdc_lakehouse.bronze.table_decoder import TableDecoder
+from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.debezium.plans import DecodePlans
+from cdc_lakehouse.lake.bronze_schema import table_schema
+from cdc_lakehouse.lake.coordinates import with_topic_id
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, source_of, topic_of
+from cdc_lakehouse.lake.newest_ledger import newest_ledger
+from cdc_lakehouse.lake.redo import hull_of
+from cdc_lakehouse.lake.transaction import commit, fenced_statement
+from cdc_lakehouse.registry.client import SchemaRegistry
+
+logger = logging.getLogger(__name__)
+
+_PLACE = ("topic", "partition", "offset", "topic_id")
+
+
+class TableReplay:
+    """One table of one attempt. A second one finds only what could not be decoded this time."""
+
+    def __init__(self, application: Application, table: Table, *, registry: SchemaRegistry) -> None:
+        self._application = application
+        self._table = table
+        self._registry = registry
+        self._uri = application.lake.bronze(table.name)
+
+    def run(self, *, waiting: int, version: int, held: Ledger) -> TableResult:
+        """`waiting` records stand undecoded in `version`, whose ledger is `held`."""
+        started = time.monotonic()
+        session = self._application.spark.isolated()
+        bronze = session.read.format("delta").option("versionAsOf", version).load(self._uri)
+        decoder = TableDecoder(
+            self._application, self._table, registry=self._registry, existing=bronze.schema, quarantined=True
+        )
+        records = _as_kafka_gave_them(with_topic_id(bronze).where(F.col("decode_error").isNotNull()))
+        attempt = self._application.attempt
+
+        def decode(plans: DecodePlans, *, wide: bool) -> tuple[DataFrame, list[Row]]:
+            rows = _decodable(records, plans, attempt=attempt, wide=wide).persist()
+            try:
+                return rows, rows.select(*_PLACE).collect()
+            except Exception:
+                rows.unpersist()
+                raise
+
+        rows, places = decoder.decoded(decode, batch=_all_of(held), topic_ids={})
+        if places:
+            version = self._commit(session, rows, places, held=held)
+        rows.unpersist()
+        logger.info("quarantine replayed", extra={"closed": len(places), "left": waiting - len(places)})
+        return TableResult(
+            table=self._table.name,
+            status=TableStatus.ADVANCED if places else TableStatus.IDLE,
+            counts={"waiting": waiting, "closed": len(places)},
+            open_cases=waiting - len(places),
+            seconds={"replay": round(time.monotonic() - started, 3)},
+            versions={"bronze": version},
+            registry=decoder.registry,
+        )
+
+    def _commit(self, session: SparkSession, rows: DataFrame, places: Sequence[Row], *, held: Ledger) -> int:
+        """Give the rows at `places` their new contents. Who was overtaken changes nothing."""
+        firsts = {topic_of(source): source for source in first_incarnations(held)}
+        within = hull_of(
+            (
+                firsts[row["topic"]] if row["topic_id"] is None else source_of(row["topic"], row["topic_id"]),
+                row["partition"],
+                row["offset"],
+            )
+            for row in places
+        )
+        ledger = held.redecoded(
+            len(places), within, attempt=self._application.attempt, known=self._known_to_silver()
+        )
+        same = " AND ".join(f"b.{name} <=> d.{name}" for name in _PLACE)
+        statement = (
+            DeltaTable.forPath(session, self._uri)
+            .alias("b")
+            .merge(rows.alias("d"), f"{same} AND b.decode_error IS NOT NULL")
+            .withSchemaEvolution()
+            .whenMatchedUpdateAll()
+        )
+
+        def execute() -> None:
+            with fenced_statement(session, ledger):
+                statement.execute()
+
+        return commit(execute, uri=self._uri, ledger=ledger).version
+
+    def _known_to_silver(self) -> int:
+        state = newest_ledger(self._application.lake.silver(self._table.name), table=self._table.name)
+        return 0 if state is None else state.ledger.redone
+
+
+def _as_kafka_gave_them(rows: DataFrame) -> DataFrame:
+    """Undecodable rows have all of it: bytes, headers and coordinates."""
+    return rows.select(
+        F.col("raw_key").alias("key"),
+        F.col("raw_value").alias("value"),
+        *_PLACE,
+        F.col("kafka_timestamp").alias("timestamp"),
+        "headers",
+    )
+
+
+def _decodable(records: DataFrame, plans: DecodePlans, *, attempt: str, wide: bool) -> DataFrame:
+    """Bronze rows of the records that decode now."""
+    shared = records.sparkSession.sparkContext.broadcast(plans)
+    decode = _decoder(shared, stamp_of(attempt))
+    return for_python(records, wide=wide, more=("topic_id",)).mapInArrow(decode, table_schema(plans.columns))
+
+
+def _decoder(
+    shared: Broadcast[DecodePlans], stamp: Mapping[str, pa.Scalar]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    driver = installed()
+
+    def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        refuse_other_versions(driver, worker=installed())
+        for batch in batches:
+            for rows, _seconds in decoded(iter([batch]), shared.value, stamp=stamp):
+                place = rows.schema.get_field_index("topic_id")
+                own = rows.set_column(place, rows.schema.field(place), batch.column("topic_id"))
+                yield own.filter(own.column("decode_error").is_null())
+
+    return decode
+
+
+def _all_of(held: Ledger) -> Ranges:
+    """Where such records may stand, for whoever is told that one of them names a strange schema."""
+    return {
+        source: {partition: (progress.floor, progress.end) for partition, progress in partitions.items()}
+        for source, partitions in held.sources.items()
+    }

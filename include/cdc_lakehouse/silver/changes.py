@@ -1,0 +1,49 @@
+"""What a merge is to write: the events of its work folded, and keys refolded whose past has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cdc_lakehouse.debezium.columns import TableColumns
+from cdc_lakehouse.lake.bronze_schema import columns_in
+from cdc_lakehouse.silver.fold import folded
+from cdc_lakehouse.silver.held import waiting, without_waiting
+from cdc_lakehouse.silver.look import MergeTask
+from cdc_lakehouse.silver.read import WorkFacts, bronze_rows, events, examine, redone, work_of
+from cdc_lakehouse.silver.refold import with_refolded
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    rows: DataFrame
+    """One per key; with the column `refolded` where some were."""
+    columns: TableColumns
+    facts: WorkFacts
+    parked: int
+    """Events of the work that wait for a record that could not be decoded."""
+
+
+def changes_of(session: SparkSession, uri: str, task: MergeTask) -> Changes:
+    """Raises for what this release cannot apply; nothing is written here."""
+    history = bronze_rows(session, uri, version=task.bronze_version, held=task.held)
+    columns = columns_in(history.schema)
+    work = history.where(work_of(task.held, task.work) | redone(task.redo))
+    facts = examine(work, table=task.table.name)
+    keys = history.where(redone(task.redo)).select("key") if task.redo else None
+    if task.releases:
+        open_keys = history.where(F.col("decode_error").isNotNull()).select("key")
+        keys = open_keys if keys is None else keys.unionByName(open_keys)
+    parked = 0
+    if task.holds:
+        cases = waiting(history, table=task.table.name)
+        history, whole = without_waiting(history, cases), work
+        work = without_waiting(whole, cases)
+        parked = events(whole).count() - events(work).count()
+    if keys is None:
+        rows = folded(events(work), columns)
+    else:
+        rows = with_refolded(events(work), history=events(history), keys=keys, columns=columns)
+    return Changes(rows=rows, columns=columns, facts=facts, parked=parked)
