@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, IsolationLevel, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
@@ -68,6 +77,14 @@ class Broker:
         """What retention does, now."""
         admin = self.admin
         for future in admin.delete_records([TopicPartition(topic, partition, before)]).values():
+            future.result(SECONDS)
+
+    def compact_soon(self) -> None:
+        """The cleaner of logs looks for work every fifteen seconds unless it is told otherwise."""
+        often = ConfigEntry("log.cleaner.backoff.ms", "200", incremental_operation=AlterConfigOpType.SET)
+        admin = self.admin
+        broker = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[often])
+        for future in admin.incremental_alter_configs([broker]).values():
             future.result(SECONDS)
 
     def send(self, topic: str, values: Iterable[bytes | None], **message: Any) -> None:

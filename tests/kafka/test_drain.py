@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -220,6 +221,23 @@ def test_partitions_added_after_the_plan_are_read_by_the_next_run(drained):
     cause = translated(caught.value, table="orders", attempt="a", bootstrap="b", root="r")
     assert isinstance(cause, KafkaMovedError)
     assert drained.offsets() == [(0, 0), (1, 0)]
+
+
+def test_offsets_that_compaction_left_empty_are_no_gap(drained):
+    broker, topic = drained.broker, drained.topic
+    broker.compact_soon()
+    broker.create(topic, cleanup_policy="compact", min_cleanable_dirty_ratio="0.001", segment_ms="100")
+    drained.send(1, 2, 3)
+    until = time.monotonic() + 60
+    while len(left := broker.offsets(topic)) > 2:
+        assert time.monotonic() < until, f"nothing was compacted: {left}"
+        drained.send(4)  # the segment that is written to is never compacted
+
+    result = drained.run()
+
+    assert drained.offsets() == [(0, offset) for offset in broker.offsets(topic)]
+    assert (result.gaps, result.errors_by_code, drained.plan().is_idle) == ({}, {}, True)
+    assert result.ranges == {topic: {"0": (0, broker.facts(topic).topics[topic].partitions[0].latest)}}
 
 
 def test_an_accepted_gap_lets_the_rest_arrive(drained):
