@@ -13,6 +13,8 @@ from cdc_lakehouse.bronze.checkpoint import end_of_batch, starting_offsets
 from cdc_lakehouse.bronze.layout import lay_out
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.progress import Progress
+from cdc_lakehouse.errors import CheckpointTakenError
+from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.ledger import Ranges
 
 logger = logging.getLogger(__name__)
@@ -35,6 +37,7 @@ def drain(
     The checkpoint is scratch: it starts at the ledger's end and nobody reads it afterwards. A second
     call with a plan that was carried out already is stopped by `write`.
     """
+    refuse_unless_empty(checkpoint, plan)
     cores = session.sparkContext.defaultParallelism
     layout = lay_out(plan.backlogs(), cores=cores, per_batch=max_offsets_per_trigger)
     records = _records(
@@ -69,6 +72,12 @@ def drain(
     finally:
         if query.isActive:
             query.stop()
+
+
+def refuse_unless_empty(checkpoint: str, plan: DrainPlan) -> None:
+    """Spark would begin where a checkpoint that is there already ends, and not where the plan does."""
+    if files.folders(checkpoint):
+        raise CheckpointTakenError(table=plan.table, path=checkpoint)
 
 
 def _records(

@@ -10,6 +10,7 @@
     │   ├── TableChangedError         TABLE_CHANGED
     │   ├── TopicUnavailableError     TOPIC_UNAVAILABLE
     │   ├── KafkaMovedError           KAFKA_MOVED
+    │   ├── CheckpointTakenError      CHECKPOINT_TAKEN
     │   └── SupersededError           SUPERSEDED
     ├── ConfigError                                   78  a person must change something first
     │   ├── InvalidPipelineError      INVALID_PIPELINE
@@ -83,6 +84,7 @@ from cdc_lakehouse.errors.data import (
 from cdc_lakehouse.errors.retryable import (
     BatchMisfitError,
     BrokerUnavailableError,
+    CheckpointTakenError,
     KafkaMovedError,
     RegistryUnavailableError,
     RetryableError,
@@ -100,6 +102,7 @@ __all__ = [
     "BatchMisfitError",
     "BrokerUnavailableError",
     "BronzeBehindError",
+    "CheckpointTakenError",
     "ClusterChangedError",
     "ConfigError",
     "DataError",

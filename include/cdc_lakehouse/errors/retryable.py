@@ -91,6 +91,14 @@ class KafkaMovedError(RetryableError):
     what: str
 
 
+class CheckpointTakenError(RetryableError):
+    code = "CHECKPOINT_TAKEN"
+    sentence = "the scratch checkpoint of this attempt on {table} is there already: {path}"
+    advice = "Nothing was read or written. The next try has a checkpoint of its own."
+    table: str
+    path: str
+
+
 class SupersededError(RetryableError):
     code = "SUPERSEDED"
     sentence = "another attempt advanced {table} from step {seq} while this one ({attempt}) was working"

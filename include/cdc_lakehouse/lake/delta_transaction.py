@@ -148,9 +148,8 @@ def create_table(
     """
     jvm = session._jvm
     none = jvm.scala.Option.empty()
-    transaction = (
-        getattr(jvm, f"{_DELTA}.DeltaLog").forTable(session._jsparkSession, uri).startTransaction(none, none)
-    )
+    log = getattr(jvm, f"{_DELTA}.DeltaLog").forTable(session._jsparkSession, uri)
+    transaction = log.startTransaction(none, none)
     if int(transaction.readVersion()) >= 0:
         return
     document = {
@@ -168,8 +167,9 @@ def create_table(
     nothing = jvm.scala.jdk.javaapi.CollectionConverters.asScala(jvm.java.util.ArrayList()).toSeq()
     try:
         transaction.commit(nothing, operation)
-    except Exception as exc:
-        if refusal_of(exc) is not Refusal.CHANGED:
+    except Exception:
+        # Somebody else made it, or it was made here and its answer lost: only the folder knows.
+        if int(log.startTransaction(none, none).readVersion()) < 0:
             raise
 
 
