@@ -21,7 +21,7 @@ export AIRFLOW_HOME ?= $(CURDIR)/.local/airflow
 demo: $(FETCHED) ## Start everything, change rows in PostgreSQL and watch them arrive. ONCE=1 one round, FRESH=1 from nothing, STORAGE=s3 in an object store
 	@$(RUN) -m local_stack.demo $(if $(ONCE),--once) $(if $(FRESH),--fresh) $(if $(STORAGE),--storage $(STORAGE))
 
-test: $(FETCHED) lint test-unit test-architecture test-dags test-spark test-kafka test-s3 test-stack ## Linters, types, import contracts and every test
+test: $(FETCHED) lint test-unit test-architecture test-dags test-spark test-kafka test-s3 test-crash test-stack ## Linters, types, import contracts and every test
 	@echo "all tests passed"
 
 ##@ The local stack
@@ -71,6 +71,10 @@ test-kafka: $(FETCHED) ## Topics as they can be, on a real broker
 test-s3: $(FETCHED) ## A lake in an object store, with one that fails between
 	@$(RUN) -m artifacts fetch --group spark-s3 >/dev/null
 	@$(RUN) -m pytest tests/s3
+test-crash: $(FETCHED) ## A seeded part of `make crash`
+	@$(RUN) -m pytest tests/crash
+crash: $(FETCHED) ## What crashes leave, kills, zombies: nothing lost, doubled, half-written. SEED=1, ONLY=kills, RECORD=1
+	@PYTHONPATH=include:tests $(RUN) -m crash --seed $(or $(SEED),1) $(if $(ONLY),--only $(ONLY)) $(if $(RECORD),--record)
 test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 	@$(RUN) -m pytest tests/stack
 bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
@@ -113,4 +117,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-spark test-kafka test-s3 test-stack bench fuzz lock log-store setup java help
+	test-architecture test-dags test-spark test-kafka test-s3 test-crash test-stack crash bench fuzz lock log-store setup java help

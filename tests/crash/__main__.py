@@ -1,0 +1,63 @@
+"""`make crash`: the whole proof, one line at its end, and an exit code that is 0 only if it holds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from crash.broker import World, world  # type: ignore[import-not-found]
+from crash.driver import WarmDriver  # type: ignore[import-not-found]
+from crash.golden import Golden, golden_of, record, sent_again  # type: ignore[import-not-found]
+from crash.proof import STEPS, Course, Size  # type: ignore[import-not-found]
+from crash.recorder import can_record  # type: ignore[import-not-found]
+from crash.recording import COMMITTED, Recording  # type: ignore[import-not-found]
+from crash.replay import Bench  # type: ignore[import-not-found]
+from crash.results import Results  # type: ignore[import-not-found]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make crash", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=STEPS, nargs="+", default=list(STEPS), help="steps of the proof")
+    parser.add_argument("--part", default="1/1", help="of the states: 2/4 is the second of four parts")
+    parser.add_argument("--record", action="store_true", help="only record the golden run, to be committed")
+    parser.add_argument("--recorded", action="store_true", help="replay the committed recording")
+    chosen = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="crash-", ignore_cleanup_errors=True) as folder,
+        world(Path(folder)) as here,
+    ):
+        return _recorded(here) if chosen.record else _proved(here, chosen)
+
+
+def _recorded(here: World) -> int:
+    record(here).save(COMMITTED)
+    print(f"recorded: {COMMITTED}")
+    return 0
+
+
+def _proved(here: World, chosen: argparse.Namespace) -> int:
+    golden = _golden(here, recorded=chosen.recorded)
+    results = Results.of(seed=chosen.seed, recorded_anew=here.identity is None)
+    part, parts = map(int, chosen.part.split("/"))
+    with WarmDriver(here, "warm", stays=True) as driver:
+        size = Size(seed=chosen.seed, part=(part, parts))
+        Course(Bench(here, driver.ready()), golden, size, results).take(chosen.only)
+    for sentence in results.sentences():
+        print(sentence, file=sys.stderr)
+    print(results.summary())
+    return 0 if results.hold() else 1
+
+
+def _golden(here: World, *, recorded: bool) -> Golden:
+    """Made anew where strace is, from the file in the repository where it is not."""
+    if can_record() and not recorded:
+        return golden_of(record(here))
+    print("the golden run is not recorded anew: the committed recording is replayed", file=sys.stderr)
+    return sent_again(here, Recording.load(COMMITTED))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

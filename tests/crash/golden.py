@@ -1,0 +1,130 @@
+"""The golden run: two rounds of records through ingest and merge, then maintenance, recorded once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdc_lakehouse.contract import Job
+from cdc_lakehouse.kafka.cluster import Cluster
+from crash.baseline import JOB as BASELINE  # type: ignore[import-not-found]
+from crash.broker import FEW_BATCHES, PIPELINE, SMALL_BATCHES, World, send_round  # type: ignore[import-not-found]
+from crash.driver import INGEST_AND_MERGE, Results, WarmDriver  # type: ignore[import-not-found]
+from crash.identity import Identity  # type: ignore[import-not-found]
+from crash.mutations import Mutation, Storage, states_of  # type: ignore[import-not-found]
+from crash.recorder import recorded, tracing  # type: ignore[import-not-found]
+from crash.recording import Recording  # type: ignore[import-not-found]
+
+
+@dataclass(frozen=True, slots=True)
+class Golden:
+    mutations: Sequence[Mutation]
+    states: Sequence[Storage]
+    """Before the first mutation, and behind each."""
+    results: Results
+    first_round: int
+    """How many mutations made it."""
+    baseline: Sequence[Mutation]
+    """What the usual way did with the same records, in a lake of its own."""
+    identity: Identity
+    """Of the broker that the ledgers name."""
+
+    def after_first_round(self) -> Storage:
+        """Silver of every table has applied the first round, and nothing of the second one is there."""
+        return self.states[self.first_round]
+
+    def inside_second_round(self, table: str) -> Storage:
+        """Bronze has the first batch of the second round, which silver has not seen."""
+        log = f"bronze/{PIPELINE}/{table}/_delta_log/"
+        known = {path for path in self.after_first_round().files if path.startswith(log)}
+        number = sum(path.endswith(".json") for path in known)
+        return next(state for state in self.states if f"{log}{number:020d}.json" in state.files)
+
+    def before_maintenance(self) -> Storage:
+        """Both rounds have arrived, and no file has been compacted or deleted."""
+        return next(
+            state
+            for state in reversed(self.states)
+            if not any(_OPTIMIZED in data for path, data in state.files.items() if "/_delta_log/" in path)
+        )
+
+
+_JOBS = (*INGEST_AND_MERGE, Job.OPTIMIZE, Job.VACUUM)
+_OPTIMIZED = b'"operation":"OPTIMIZE"'
+
+
+def golden_of(recording: Recording) -> Golden:
+    return Golden(
+        mutations=recording.mutations,
+        states=states_of(recording.mutations),
+        results=list(recording.results),
+        first_round=recording.first_round,
+        baseline=recording.baseline,
+        identity=recording.identity,
+    )
+
+
+def sent_again(world: World, recording: Recording) -> Golden:
+    """The committed recording, on a broker that holds what it was made from."""
+    for round_ in (1, 2):
+        send_round(world, round_)
+    found = _coordinates(world)
+    if found != [list(each) for each in recording.sent]:
+        raise RuntimeError("this broker gave the records other offsets: record the golden run anew")
+    world.identity = recording.identity
+    return golden_of(recording)
+
+
+def run_golden(driver: WarmDriver, lake: Path) -> Results:
+    """The jobs of the golden run when all records are there: the same steps, as one round."""
+    return _green(driver.run(lake, *_JOBS, max_offsets=FEW_BATCHES))
+
+
+def record(world: World) -> Recording:
+    """Sends both rounds; the world's topics must be empty before. Needs strace."""
+    lake, usual, trace = (world.folder / name for name in ("golden", "golden-baseline", "golden.strace"))
+    lake.mkdir()
+    with WarmDriver(world, "golden-driver", prefix=tracing(trace), threads=1) as driver:
+        driver.ready()
+        send_round(world, 1)
+        results = _green(driver.run(lake, *INGEST_AND_MERGE, max_offsets=SMALL_BATCHES))
+        after_first_round = Storage.of(lake)
+        driver.run(usual, BASELINE, max_offsets=SMALL_BATCHES)
+        send_round(world, 2)
+        results += _green(driver.run(lake, *_JOBS, max_offsets=SMALL_BATCHES))
+        driver.run(usual, BASELINE, max_offsets=SMALL_BATCHES)
+    mutations = recorded(trace, lake)
+    states = states_of(mutations)
+    _prove(states[-1], lake)
+    baseline = recorded(trace, usual)
+    _prove(states_of(baseline)[-1], usual)
+    trace.unlink()
+    return Recording(
+        mutations=mutations,
+        first_round=next(n for n, state in enumerate(states) if state.files == after_first_round.files),
+        results=results,
+        baseline=baseline,
+        sent=_coordinates(world),
+        identity=Identity.of(Cluster(world.stack.kafka.client_settings()).facts(world.topics())),
+    )
+
+
+def _green(results: Results) -> Results:
+    failed = [result for result in results if result["exit_code"] != 0]
+    if failed:
+        raise RuntimeError(f"the golden run is not green: {failed}")
+    return results
+
+
+def _coordinates(world: World) -> list[list[Any]]:
+    return [[each.table, each.partition, each.offset] for sent in world.sent.values() for each in sent]
+
+
+def _prove(last: Storage, lake: Path) -> None:
+    """What was recorded leads to the same files, byte by byte: nothing was missed."""
+    made, found = last.files, Storage.of(lake).files
+    different = sorted(name for name in made.keys() | found.keys() if made.get(name) != found.get(name))
+    if different:
+        raise RuntimeError(f"the record differs from the lake in {different[:5]}")

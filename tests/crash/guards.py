@@ -1,0 +1,178 @@
+"""Switches for the mechanisms of `guarantees` §2, for tests only: each turns one off for one order.
+
+They live in the test's own driver. The product has no switch and reads no variable for them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql.streaming import DataStreamReader
+
+from cdc_lakehouse.bronze import drain, incarnations
+from cdc_lakehouse.lake import file_commit, state
+from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
+from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.silver import merge
+
+off: ContextVar[frozenset[str]] = ContextVar("guards off", default=frozenset())
+
+
+def _switched(owner: Any, name: str, guard: str, instead: Callable[..., Any]) -> None:
+    """`owner.name` becomes `instead` for orders that turn the guard off; it gets the original first."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def chosen(*arguments: Any, **named: Any) -> Any:
+        if guard in off.get():
+            return instead(original, *arguments, **named)
+        return original(*arguments, **named)
+
+    setattr(owner, name, chosen)
+
+
+def _nothing(_original: Any, *_arguments: Any, **_named: Any) -> None:
+    return None
+
+
+def _compare_and_set() -> None:
+    """A step may be taken twice."""
+    _switched(file_commit, "_refuse_unless_next", "compare_and_set", _nothing)
+    _switched(file_commit, "_made", "compare_and_set", _nothing)
+
+    def unfenced(_original: Any, session: Any, ledger: Ledger) -> Any:
+        return _only_metadata(session, ledger)
+
+    _switched(merge, "fenced_statement", "compare_and_set", unfenced)
+
+
+@contextmanager
+def _only_metadata(session: Any, ledger: Ledger) -> Iterator[None]:
+    session.conf.set("spark.databricks.delta.commitInfo.userMetadata", ledger.to_json())
+    try:
+        yield
+    finally:
+        session.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
+
+
+def _read_back() -> None:
+    """A statement that did nothing is taken for one that did what it says."""
+
+    def trusted(_original: Any, statement: Callable[[], None], *, uri: str, ledger: Ledger) -> Any:
+        statement()
+        return state.read_state(uri, table=ledger.table)
+
+    _switched(merge, "commit", "read_back", trusted)
+
+
+def _outcome_unknown() -> None:
+    """A commit that threw is taken for one that did not happen."""
+
+    def told(original: Any, statement: Callable[[], None], *, uri: str, ledger: Ledger) -> Any:
+        failures: list[Exception] = []
+
+        def kept() -> None:
+            try:
+                statement()
+            except Exception as exc:
+                failures.append(exc)
+                raise
+
+        found = original(kept, uri=uri, ledger=ledger)
+        if failures:
+            raise failures[0]
+        return found
+
+    _switched(merge, "commit", "outcome_unknown", told)
+    _switched(file_commit, "_made", "outcome_unknown", _nothing)
+
+
+def _new_checkpoint() -> None:
+    """A checkpoint that is there already is gone on with."""
+    _switched(drain, "refuse_unless_empty", "new_checkpoint", _nothing)
+
+
+def _read_committed() -> None:
+    def option(original: Any, reader: Any, key: str, value: Any) -> Any:
+        return original(reader, key, "read_uncommitted" if key == "kafka.isolation.level" else value)
+
+    _switched(DataStreamReader, "option", "read_committed", option)
+
+
+def _foreign_commit() -> None:
+    """Whoever changed the data: the newest ledger counts."""
+
+    def unseen(original: Any, commits: Any, *, table: str) -> Any:
+        return replace(original(commits, table=table), foreign=())
+
+    _switched(state, "told_by", "foreign_commit", unseen)
+
+
+def _incarnation() -> None:
+    """A topic that was made again is taken for the one that was read."""
+    _switched(incarnations, "_recreated", "incarnation", _nothing)
+
+
+def _position_gate() -> None:
+    """The event that comes last wins. Not to be used beside other orders: it is one constant for all."""
+
+    def ungated(original: Any, *arguments: Any, **named: Any) -> Any:
+        newer, merge._NEWER = merge._NEWER, "true"
+        try:
+            return original(*arguments, **named)
+        finally:
+            merge._NEWER = newer
+
+    from cdc_lakehouse.silver import table_merge
+
+    _switched(table_merge, "merge", "position_gate", ungated)
+
+
+def _scratch_checkpoint() -> None:
+    """One checkpoint for all attempts, as usual."""
+
+    def shared(_original: Any, lake: Lake, table: str, _attempt: str) -> str:
+        return f"{lake.checkpoints(table)}/{SHARED_CHECKPOINT}"
+
+    _switched(Lake, "checkpoint", "scratch_checkpoint", shared)
+
+
+SHARED_CHECKPOINT = "shared"
+
+
+def _one_commit() -> None:
+    """Data first, the ledger after it; and the process ends between the two."""
+
+    def data_only(
+        original: Any, self: Any, files: Any, _versions: Mapping[str, int], *, metadata: str, step: int
+    ) -> int:
+        original(self, files, {}, metadata="", step=step)
+        raise ConnectionAbortedError(f"ended before step {step} was stated: {len(metadata)} bytes")
+
+    _switched(DeltaTransaction, "commit", "one_commit", data_only)
+
+
+GUARDS: dict[str, Callable[[], None]] = {
+    "compare_and_set": _compare_and_set,
+    "read_back": _read_back,
+    "outcome_unknown": _outcome_unknown,
+    "new_checkpoint": _new_checkpoint,
+    "read_committed": _read_committed,
+    "foreign_commit": _foreign_commit,
+    "incarnation": _incarnation,
+    "position_gate": _position_gate,
+    "scratch_checkpoint": _scratch_checkpoint,
+    "one_commit": _one_commit,
+}
+
+
+def install() -> None:
+    """Once per process; an order that turns nothing off passes through."""
+    for switch in GUARDS.values():
+        switch()

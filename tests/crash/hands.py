@@ -1,0 +1,83 @@
+"""What people and networks do: lost answers, tables restored by hand, folders brought back from a copy."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from cdc_lakehouse.contract import ExitCode
+from crash.broker import FEW_BATCHES, PIPELINE  # type: ignore[import-not-found]
+from crash.driver import INGEST_AND_MERGE  # type: ignore[import-not-found]
+from crash.golden import Golden  # type: ignore[import-not-found]
+from crash.invariants import Findings, untrue  # type: ignore[import-not-found]
+from crash.mutations import Storage  # type: ignore[import-not-found]
+from crash.records import PARTITIONS  # type: ignore[import-not-found]
+from crash.replay import Bench  # type: ignore[import-not-found]
+from crash.states import State, Work  # type: ignore[import-not-found]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    happened: bool
+    """False when the run made fewer commits."""
+    findings: Findings
+
+
+def lost_answer(bench: Bench, *, commit: int, guards_off: Sequence[str] = ()) -> Lost:
+    """The run whose commit happened without its knowledge goes on, green, and says the truth."""
+    lake = Storage().written_to(bench.folder())
+    marker = lake.with_suffix(".lost")
+    found = Findings()
+    results = bench.driver.run(
+        lake, *INGEST_AND_MERGE, max_offsets=FEW_BATCHES, lose_answers=[commit], tables=["orders"],
+        guards_off=guards_off, lost=str(marker),
+    )  # fmt: skip
+    found.include(untrue(lake, results), where=f"answer {commit} lost")
+    codes = {result["exit_code"] for result in results}
+    if codes != {ExitCode.DONE}:
+        found.add("stuck", 1, f"exit codes {codes} where the commits had happened")
+    found.include(bench.heal(lake, "orders"), where=f"answer {commit} lost")
+    return Lost(marker.exists(), found)
+
+
+def every_lost_answer(bench: Bench) -> tuple[int, Findings]:
+    """One run for each commit of a run, until there is none left; how many, and what was found."""
+    found = Findings()
+    for commit in count(1):
+        lost = lost_answer(bench, commit=commit)
+        if not lost.happened:
+            return commit - 1, found
+        found.include(lost.findings, where=f"commit {commit}")
+    raise AssertionError("commits have no end")
+
+
+def restored_by_hand(bench: Bench, golden: Golden, *, layer: str, guards_off: Sequence[str] = ()) -> Findings:
+    """RESTORE takes data away behind the ledger's back: the table must stop and say so."""
+    lake = golden.before_maintenance().written_to(bench.folder())
+    uri = f"{lake.as_uri()}/{layer}/{PIPELINE}/orders"
+    bench.driver.run(lake, sql=[f"RESTORE TABLE delta.`{uri}` TO VERSION AS OF 2"])
+    results = bench.driver.run(lake, *INGEST_AND_MERGE, guards_off=guards_off)
+    found = Findings()
+    orders = [t for result in results for t in result["tables"] if t["table"] == "orders" and t["error"]]
+    if {table["error"]["exit_code"] for table in orders} != {ExitCode.DATA}:
+        found.add("lost", 1, f"{layer} of orders was restored by hand and nobody was told: {orders}")
+    return found
+
+
+def brought_back(golden: Golden, *, copies: int, seed: int) -> Iterator[Work]:
+    """One layer of one table from an older moment than the rest: a folder copied back from a backup."""
+    chance = random.Random(seed)
+    for _ in range(copies):
+        newer = chance.randrange(1, len(golden.states))
+        older, table = chance.randrange(newer), chance.choice(list(PARTITIONS))
+        layer = chance.choice(("bronze", "silver"))
+        folder = f"{layer}/{PIPELINE}/{table}/"
+        copy = {p: data for p, data in golden.states[older].files.items() if p.startswith(folder)}
+
+        def inside(path: str, folder: str = folder) -> bool:
+            return path.startswith(folder)
+
+        storage = golden.states[newer].without(inside).with_files(copy)
+        yield Work(State(f"{folder} of {older} in {newer}", "folder from a copy", storage), (table,))

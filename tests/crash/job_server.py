@@ -1,0 +1,112 @@
+"""A warm driver: one session, any lake, one order per line; the program of `driver.WarmDriver`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import asdict
+from datetime import timedelta
+from threading import Lock
+from typing import Any
+
+from cdc_lakehouse import log
+from cdc_lakehouse.application.application import Application, attempt_now
+from cdc_lakehouse.application.session import LazySession
+from cdc_lakehouse.bronze.job import ingest
+from cdc_lakehouse.config.loader import find_pipeline
+from cdc_lakehouse.config.values import duration
+from cdc_lakehouse.contract import Job, JobRequest, JobResult, TableResult
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.reports import write_reports
+from cdc_lakehouse.maintenance import job as maintenance_job
+from cdc_lakehouse.maintenance.job import clean_tables, optimize_tables, vacuum_tables
+from cdc_lakehouse.silver.job import merge_tables
+from crash import baseline, faults, guards, identity  # type: ignore[import-not-found]
+from crash.broker import PIPELINE  # type: ignore[import-not-found]
+
+logger = logging.getLogger(__name__)
+WORK: dict[Job, Callable[[Application], list[TableResult]]] = {
+    Job.BRONZE_INGEST: ingest,
+    Job.SILVER_MERGE: merge_tables,
+    Job.OPTIMIZE: optimize_tables,
+    Job.VACUUM: vacuum_tables,
+    Job.CLEAN_CHECKPOINTS: clean_tables,
+}
+
+
+def application(order: Mapping[str, Any], job: Job, engine: LazySession) -> Application:
+    """As the job itself makes it; the lake and the attempt come with the order."""
+    pipeline = find_pipeline(PIPELINE)
+    maintenance = pipeline.maintenance.model_copy(update={"vacuum_retention": "0m"})
+    chosen = order.get("tables") or [table.name for table in pipeline.tables]
+    changes = {"max_offsets_per_trigger": order["max_offsets"]} if "max_offsets" in order else {}
+    tables = tuple(t.model_copy(update=changes) for t in pipeline.tables if t.name in chosen)
+    return Application(
+        request=JobRequest(job=job, pipeline=PIPELINE, tables=()),
+        pipeline=pipeline.model_copy(update={"maintenance": maintenance}),
+        tables=tables,
+        lake=Lake(root=order["root"], pipeline=PIPELINE),
+        attempt=order.get("attempt") or attempt_now(),
+        spark=engine,
+    )
+
+
+def carry_out(order: Mapping[str, Any], engine: LazySession) -> list[dict[str, Any]]:
+    """One result per job; all of them are carried out, as in Airflow (`all_done`)."""
+    guards.off.set(frozenset(order.get("guards_off", ())))
+    faults.current.set(faults.Faults.of(order))
+    identity.current.set(identity.of_order(order, os.environ.get(identity.VARIABLE)))
+    for statement in order.get("sql", ()):  # what somebody does by hand
+        engine.session().sql(statement).collect()
+    results = []
+    for name in order["jobs"]:
+        if name == baseline.JOB:
+            baseline.drained(engine.session(), order)
+            continue
+        job = Job(name)
+        made = application(order, job, engine)
+        with log.bound(lake=order["root"].rpartition("/")[2], attempt=made.attempt):
+            tables = WORK[job](made)
+            result = JobResult(job=job, pipeline=PIPELINE, attempt=made.attempt, tables=tuple(tables))
+            write_reports(made.lake, result, airflow=None)
+        results.append({**asdict(result), "exit_code": int(result.exit_code)})
+    return results
+
+
+def main() -> None:
+    log.configure()
+    replies = os.fdopen(int(sys.argv[1]), "w", buffering=1)
+    guard = Lock()
+    engine = LazySession("crash")
+    engine.session()
+    faults.install()
+    guards.install()
+    identity.install()
+    # A pipeline may not say it; here it stands for the week that nobody waits for.
+    setattr(maintenance_job, "duration", lambda text: timedelta(0) if text == "0m" else duration(text))  # noqa: B010
+
+    def reply(answer: dict[str, Any]) -> None:
+        with guard:
+            replies.write(json.dumps(answer, default=str) + "\n")
+
+    def answer(order: dict[str, Any]) -> None:
+        try:
+            reply({"id": order["id"], "results": carry_out(order, engine)})
+        except Exception:  # noqa: BLE001 - whoever ordered it is told
+            reply({"id": order["id"], "raised": traceback.format_exc()})
+
+    reply({"id": 0, "ready": True})
+    with ThreadPoolExecutor(int(sys.argv[2])) as pool:
+        for line in sys.stdin:
+            pool.submit(copy_context().run, answer, json.loads(line))
+    engine.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""For each mechanism a case that it decides: clean with it, not clean without it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cdc_lakehouse.contract import ExitCode, Job
+from crash.broker import PIPELINE, SMALL_BATCHES  # type: ignore[import-not-found]
+from crash.driver import ONE_BATCH  # type: ignore[import-not-found]
+from crash.golden import Golden  # type: ignore[import-not-found]
+from crash.guards import SHARED_CHECKPOINT  # type: ignore[import-not-found]
+from crash.hands import lost_answer, restored_by_hand  # type: ignore[import-not-found]
+from crash.invariants import Expected, Findings, examine, ledgers, untrue  # type: ignore[import-not-found]
+from crash.mutations import Storage  # type: ignore[import-not-found]
+from crash.replay import Bench  # type: ignore[import-not-found]
+from crash.states import CHECKPOINTS  # type: ignore[import-not-found]
+
+_PATIENCE = 120.0
+_OF_A_BATCH, _OF_A_MERGE = 2, 6
+"""Among the commits of a run: the table's making is the first, and the merge is the last."""
+ORDERS = ("orders",)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One case, run on a bench that may have guards turned off."""
+
+    bench: Bench
+    golden: Golden
+    guards_off: tuple[str, ...] = ()
+
+    def lake(self, storage: Storage) -> Path:
+        lake: Path = storage.written_to(self.bench.folder())
+        return lake
+
+
+def zombie_before_its_commit(trial: Trial) -> Findings:
+    """A run waits before it commits; another completes; the first goes on."""
+    found = Findings()
+    for job, start in _before_commits(trial.golden):
+        lake = trial.lake(start)
+        pause = lake.with_suffix(".pause")
+        pause.touch()
+        zombie = trial.bench.driver.order(
+            lake, job, tables=ORDERS, max_offsets=ONE_BATCH, pause=str(pause), guards_off=trial.guards_off
+        )
+        _wait_for(pause.with_suffix(".reached"))
+        found.include(trial.bench.heal(lake, *ORDERS), where=f"beside {job}")
+        pause.unlink()
+        results = zombie.result(_PATIENCE)
+        found.include(untrue(lake, results), where=f"zombie of {job}")
+        codes = {result["exit_code"] for result in results}
+        if not codes <= {ExitCode.DONE, ExitCode.RETRY}:
+            found.add("stuck", 1, f"zombie of {job} ended with {codes}")
+        found.include(trial.bench.heal(lake, *ORDERS), where=f"behind {job}")
+    return found
+
+
+def _before_commits(golden: Golden) -> list[tuple[Job, Storage]]:
+    """An ingest that has all to do, and a merge that has."""
+    first = f"silver/{PIPELINE}/orders/_delta_log/{0:020d}.json"
+    created = next(state for state in golden.states if first in state.files)
+    return [(Job.BRONZE_INGEST, golden.states[0]), (Job.SILVER_MERGE, created)]
+
+
+def answer_lost(trial: Trial) -> Findings:
+    found = Findings()
+    for commit in (_OF_A_BATCH, _OF_A_MERGE):
+        lost = lost_answer(trial.bench, commit=commit, guards_off=trial.guards_off)
+        if not lost.happened:
+            raise RuntimeError(f"the run made no commit {commit}")
+        found.include(lost.findings, where=f"commit {commit}")
+    return found
+
+
+def everything_once(trial: Trial) -> Findings:
+    lake = trial.lake(Storage())
+    return trial.bench.heal(lake, *ORDERS, guards_off=trial.guards_off)
+
+
+def block_sent_again(trial: Trial) -> Findings:
+    """A merge ends in the middle of events that are sent again: they are older than what silver holds."""
+    lake = trial.lake(trial.golden.inside_second_round("orders"))
+    *_, ledger = ledgers(f"{lake.as_uri()}/bronze/{PIPELINE}/orders")
+    (partitions,) = ledger.sources.values()
+    trial.bench.driver.run(lake, Job.SILVER_MERGE, tables=ORDERS, guards_off=trial.guards_off)
+    sent = trial.bench.world.sent["orders"]
+    arrived = [each for each in sent if each.offset < partitions[each.partition].end]
+    found: Findings = examine(lake, Expected.of("orders", arrived))
+    return found
+
+
+def restored(trial: Trial) -> Findings:
+    return restored_by_hand(trial.bench, trial.golden, layer="bronze", guards_off=trial.guards_off)
+
+
+def topic_made_again(trial: Trial) -> Findings:
+    """Kafka has another topic of the same name: the table must stop and say so."""
+    lake = trial.lake(trial.golden.after_first_round())
+    identity = asdict(trial.golden.identity)
+    identity["topic_ids"] = dict.fromkeys(identity["topic_ids"], "made-again")
+    (result,) = trial.bench.driver.run(
+        lake, Job.BRONZE_INGEST, tables=ORDERS, max_offsets=ONE_BATCH, identity=identity,
+        guards_off=trial.guards_off,
+    )  # fmt: skip
+    found = Findings()
+    if result["exit_code"] != ExitCode.DATA:
+        found.add("lost", 1, f"orders was made again and nobody was told: exit code {result['exit_code']}")
+    return found
+
+
+def checkpoint_ahead_of_its_table(trial: Trial) -> Findings:
+    """Whatever lies in the checkpoints' folder is newer than the table."""
+    newest = trial.golden.states[-1]
+    attempts = sorted(
+        {
+            path.removeprefix(f"{CHECKPOINTS}orders/").split("/")[0]
+            for path in newest.files
+            if "orders/2" in path
+        }
+    )
+    folder = f"{CHECKPOINTS}orders/{attempts[0]}/"
+    copied = {
+        f"{CHECKPOINTS}orders/{SHARED_CHECKPOINT}/{path.removeprefix(folder)}": data
+        for path, data in newest.files.items()
+        if path.startswith(folder)
+    }
+    lake = trial.lake(Storage().with_files(copied))
+    return trial.bench.heal(lake, *ORDERS, guards_off=trial.guards_off)
+
+
+def checkpoint_at_its_own_place(trial: Trial) -> Findings:
+    """An older checkpoint lies where the attempt's own is to be: it must not be gone on with."""
+    newest = trial.golden.states[-1]
+    attempt = min(
+        path.removeprefix(f"{CHECKPOINTS}orders/").split("/")[0]
+        for path in newest.files
+        if path.startswith(f"{CHECKPOINTS}orders/")
+    )
+    kept = {
+        path: data
+        for path, data in newest.files.items()
+        if path.startswith(f"{CHECKPOINTS}orders/{attempt}/")
+    }
+    lake = trial.lake(Storage().with_files(kept))
+    found = Findings()
+    results = trial.bench.driver.run(
+        lake, Job.BRONZE_INGEST, tables=ORDERS, attempt=attempt, guards_off=trial.guards_off,
+        max_offsets=SMALL_BATCHES,
+    )  # fmt: skip
+    found.include(untrue(lake, results), where="first run")
+    found.include(trial.bench.heal(lake, *ORDERS), where="next run")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A guard that is turned off: the case that shows it, and as what."""
+
+    case: Callable[[Trial], Findings]
+    shows: str
+
+    def is_noticed(self, without: Findings) -> bool:
+        return bool(getattr(without, self.shows))
+
+
+MUTANTS: dict[str, Mutant] = {
+    "compare_and_set": Mutant(zombie_before_its_commit, "duplicated"),
+    "read_back": Mutant(zombie_before_its_commit, "stuck"),
+    "outcome_unknown": Mutant(answer_lost, "stuck"),
+    "new_checkpoint": Mutant(checkpoint_at_its_own_place, "lost"),
+    "read_committed": Mutant(everything_once, "half_written"),
+    "foreign_commit": Mutant(restored, "lost"),
+    "incarnation": Mutant(topic_made_again, "lost"),
+    "position_gate": Mutant(block_sent_again, "half_written"),
+    "scratch_checkpoint": Mutant(checkpoint_ahead_of_its_table, "lost"),
+    "one_commit": Mutant(everything_once, "stuck"),
+}
+CASES = tuple(dict.fromkeys(mutant.case for mutant in MUTANTS.values()))
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not path.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the commit was never reached: {path}")
+        time.sleep(0.02)

@@ -1,0 +1,152 @@
+"""The records of the tier, the same in every run, and what bronze and silver must hold of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from cases.case_file import Case, CaseEvent, SourcePosition, Table  # type: ignore[import-not-found]
+from cases.encoding import KafkaRecord, Writer, writers  # type: ignore[import-not-found]
+from cases.rows import told_bronze  # type: ignore[import-not-found]
+from cdc_lakehouse.avro.schema_refs import SchemaRef
+from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
+from cdc_lakehouse.debezium.decode import decode
+from cdc_lakehouse.debezium.plans import DecodePlans
+from oracle import merged  # type: ignore[import-not-found]
+
+Coordinate = tuple[str, int, int]
+Row = dict[str, Any]
+PARTITIONS = {"orders": 2, "customers": 1}
+_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One record to be sent. Steps of one `transaction` are committed, or aborted, together."""
+
+    partition: int
+    event: CaseEvent
+    schema: int = 1
+    transaction: str | None = None
+
+    @property
+    def is_aborted(self) -> bool:
+        return self.transaction is not None and self.transaction.startswith("aborted")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A record that consumers see, where the broker put it."""
+
+    table: str
+    partition: int
+    offset: int
+    record: KafkaRecord
+
+
+def case_of(table: str) -> Case:
+    columns = {"id": "long", "note": "string"}
+    return Case.model_construct(
+        name=table,
+        table=Table(key=("id",), columns=columns, columns_from_batch={2: {**columns, "priority": "int"}}),
+        events=(CaseEvent(at="0@0"), CaseEvent(at="0@1", batch=2)),
+    )
+
+
+CASES = {table: case_of(table) for table in PARTITIONS}
+WRITERS: Mapping[str, Mapping[int, Writer]] = {
+    table: writers(case, first_id=100 * place) for place, (table, case) in enumerate(CASES.items(), 1)
+}
+
+
+def topic_of(table: str) -> str:
+    return str(CASES[table].topic)
+
+
+def _change(partition: int, at: int, op: str, key: int, note: str | None = None, **more: Any) -> Step:
+    """`at` is the place in the source's log: what is sent again has the place it had."""
+    schema = more.pop("schema", 1)
+    row = None if op == "d" else {"id": key, "note": note, **({"priority": at} if schema == 2 else {})}
+    place = SourcePosition(sequence=(1000 + at * 10, 1005 + at * 10), lsn=1005 + at * 10, tx=at, order=1)
+    event = CaseEvent(at="0@0", op=op, key={"id": key}, after=row, position=place)
+    return Step(partition, event, schema=schema, **more)
+
+
+def _tombstone(partition: int, key: int) -> Step:
+    return Step(partition, CaseEvent(at="0@0", key={"id": key}))
+
+
+def _junk(partition: int, key: int) -> Step:
+    return Step(partition, CaseEvent(at="0@0", key={"id": key}, value_hex="00ffffff"))
+
+
+def steps(table: str, *, round_: int) -> Iterator[Step]:
+    """Round 1 is there before the first run, round 2 before the second."""
+    for partition in range(PARTITIONS[table]):
+        yield from (_first_round if round_ == 1 else _second_round)(partition)
+
+
+def _first_round(partition: int) -> Iterator[Step]:
+    first = 10 * partition
+    yield _change(partition, 1, "c", first, "one")
+    yield _change(partition, 2, "c", first + 1, "two")
+    yield _change(partition, 3, "u", first, "one again", transaction=f"aborted-{partition}")
+    yield _change(partition, 3, "c", first + 2, "three", transaction=f"kept-{partition}")
+    yield _change(partition, 4, "u", first, "uno", transaction=f"kept-{partition}")
+    yield _junk(partition, first + 1)
+    yield _change(partition, 5, "d", first + 1)
+    yield _tombstone(partition, first + 1)
+    yield _change(partition, 6, "c", first + 3, "four")
+
+
+def _second_round(partition: int) -> Iterator[Step]:
+    first = 10 * partition
+    yield _change(partition, 7, "u", first + 2, "tres")
+    # The connector was restarted: a block is sent again, older than what silver holds by now.
+    yield _change(partition, 1, "c", first, "one")
+    yield _change(partition, 3, "c", first + 2, "three")
+    yield _change(partition, 4, "u", first, "uno")
+    yield _change(partition, 8, "c", first + 4, "five", schema=2)
+    yield _junk(partition, first + 4)
+    yield _change(partition, 9, "u", first + 3, "quattro", schema=2)
+    yield _change(partition, 10, "d", first + 4)
+    yield _tombstone(partition, first + 4)
+
+
+def bytes_of(table: str, step: Step) -> KafkaRecord:
+    return WRITERS[table][step.schema].record(step.event)
+
+
+def decoded(table: str, sent: Sequence[Sent]) -> dict[Coordinate, Row]:
+    """Bronze in the words of a case; the decoder itself is proved by `tests/unit`."""
+    texts: dict[SchemaRef, str] = {}
+    columns = None
+    for writer in WRITERS[table].values():
+        new = columns_of(*writer.schemas.values(), table=table)
+        columns = new if columns is None else evolve_leniently(columns, new)
+        texts.update(writer.schemas)
+    assert columns is not None
+    rows = decode(_batch(sent), DecodePlans(table=table, columns=columns, schemas=texts)).to_pylist()
+    return {(row["topic"], row["partition"], row["offset"]): told_bronze(CASES[table], row) for row in rows}
+
+
+def silver_of(bronze: Mapping[Coordinate, Row]) -> dict[tuple[Any, ...], Row]:
+    """By the oracle."""
+    return dict(merged({}, [bronze[at] for at in sorted(bronze)]))
+
+
+def _batch(sent: Sequence[Sent]) -> pa.RecordBatch:
+    return pa.record_batch(
+        {
+            "key": pa.array([each.record.key for each in sent], pa.binary()),
+            "value": pa.array([each.record.value for each in sent], pa.binary()),
+            "topic": pa.array([topic_of(each.table) for each in sent], pa.string()),
+            "partition": pa.array([each.partition for each in sent], pa.int32()),
+            "offset": pa.array([each.offset for each in sent], pa.int64()),
+            "timestamp": pa.array([0] * len(sent), pa.timestamp("us", tz="UTC")),
+            "headers": pa.array([None] * len(sent), _HEADERS),
+        }
+    )

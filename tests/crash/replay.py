@@ -1,0 +1,90 @@
+"""Run what a state asks for, as Airflow would: ingest, merge, and again where a task may be tried again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from cdc_lakehouse.contract import ExitCode
+from crash.broker import World  # type: ignore[import-not-found]
+from crash.driver import INGEST_AND_MERGE, ONE_BATCH, WarmDriver  # type: ignore[import-not-found]
+from crash.invariants import Expected, Findings, examine, untrue  # type: ignore[import-not-found]
+from crash.records import PARTITIONS  # type: ignore[import-not-found]
+from crash.states import Work  # type: ignore[import-not-found]
+
+TRIES = 3
+AT_ONCE = 3
+_MAY_BE_TRIED_AGAIN = (ExitCode.DONE, ExitCode.RETRY, ExitCode.BUG)
+
+
+class Bench:
+    """Where states are made, run and looked at."""
+
+    def __init__(self, world: World, driver: WarmDriver) -> None:
+        self.world = world
+        self.driver = driver
+        self._numbers = count(1)
+
+    def expected(self, table: str) -> Expected:
+        return Expected.of(table, self.world.sent[table])
+
+    def folder(self) -> Path:
+        return Path(self.world.folder) / "lakes" / str(next(self._numbers))
+
+    def heal(self, lake: Path, *tables: str, **more: Any) -> Findings:
+        """Run until it is green, then look. What needs more than a clear is counted as stuck."""
+        chosen = tables or tuple(PARTITIONS)
+        found = Findings()
+        for attempt in range(1, TRIES + 1):
+            results = self.driver.run(
+                lake, *INGEST_AND_MERGE, **{"max_offsets": ONE_BATCH, "tables": chosen, **more}
+            )
+            found.include(untrue(lake, results), where=f"try {attempt}")
+            codes = {result["exit_code"] for result in results}
+            if codes == {ExitCode.DONE}:
+                break
+            if not codes <= set(_MAY_BE_TRIED_AGAIN) or attempt == TRIES:
+                found.add("stuck", 1, f"exit codes {sorted(codes)}: {_errors(results)}")
+                break
+        for table in chosen:
+            found.include(examine(lake, self.expected(table)), where=table)
+        return found
+
+    def heal_all(self, lakes: Mapping[Path, str], *, what: str, keep: bool = False, **more: Any) -> Findings:
+        """The one table of each lake, several side by side. Clean ones are deleted, or kept."""
+        found = Findings()
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            healed = pool.map(lambda lake: (lake, self.heal(lake, lakes[lake], **more)), lakes)
+            for lake, single in healed:
+                found.include(single, where=f"{what} {lake.name}")
+                if single.is_clean and not keep:
+                    shutil.rmtree(lake, ignore_errors=True)
+        return found
+
+    def run_states(self, work: Iterable[Work]) -> Findings:
+        """Each state in a folder of its own, some side by side."""
+        found = Findings()
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for each, single in pool.map(lambda w: (w, self._run_state(w)), work):
+                found.include(single, where=f"{each.state.variant} {each.state.name}")
+        return found
+
+    def _run_state(self, work: Work) -> Findings:
+        lake = work.state.storage.written_to(self.folder())
+        found = self.heal(lake, *work.tables)
+        if found.is_clean:
+            shutil.rmtree(lake)
+        return found
+
+
+def _errors(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [
+        f"{result['job']} {table['table']} {table['error']['code']} {table['error']['sentence']}"
+        for result in results
+        for table in result["tables"]
+        if table["error"] is not None
+    ]
