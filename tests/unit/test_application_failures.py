@@ -12,6 +12,7 @@ from cdc_lakehouse.errors import (
     OffsetsLostError,
     StorageUnavailableError,
     SupersededError,
+    TableChangedError,
 )
 
 BROKER = [
@@ -50,6 +51,13 @@ MOVED = [
 ]
 
 
+CHANGED = [
+    "io.delta.exceptions.MetadataChangedException: [DELTA_METADATA_CHANGED] MetadataChangedException: The"
+    " metadata of the Delta table delta.`file:/lake/silver/shop/orders` has been changed.",
+    "[FIELD_ALREADY_EXISTS] Cannot add column, because `priority` already exists in the table.",
+]
+
+
 def cause_of(text: str) -> BaseException:
     return translated(RuntimeError(text), table="t", attempt="a", bootstrap="kafka:9092", root="file:///lake")
 
@@ -70,6 +78,15 @@ def test_what_changed_under_a_drain_is_looked_at_again(text):
 
     assert isinstance(error, KafkaMovedError)
     assert (error.table, error.exit_code) == ("t", ExitCode.RETRY)
+
+
+@pytest.mark.parametrize("text", CHANGED)
+def test_two_merges_that_meet_at_a_new_column_are_no_bug(text):
+    error = cause_of(text)
+
+    assert isinstance(error, TableChangedError)
+    assert (error.table, error.exit_code) == ("t", ExitCode.RETRY)
+    assert error.reason in text
 
 
 @pytest.mark.parametrize("text", OBJECT_STORE)

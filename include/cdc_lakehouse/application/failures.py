@@ -11,6 +11,7 @@ from cdc_lakehouse.errors import (
     LakehouseError,
     StorageUnavailableError,
     SupersededError,
+    TableChangedError,
 )
 
 _MOVED = re.compile(
@@ -24,6 +25,8 @@ _KAFKA = re.compile(
     r"|Failed to (?:create new KafkaAdminClient|construct kafka consumer)"
 )
 _CONCURRENT = re.compile(r"DELTA_CONCURRENT_\w+|Concurrent(?:Transaction|Append|Write|DeleteRead)Exception")
+_CHANGED = re.compile(r"DELTA_METADATA_CHANGED|DELTA_PROTOCOL_CHANGED|\[FIELD_ALREADY_EXISTS")
+"""Two merges of one table met at a new column; which of them goes on, the next look tells."""
 _STORAGE = re.compile(r"No space left on device|Permission denied|Read-only file system|Disk quota exceeded")
 _OBJECT_STORE = re.compile(
     r"software\.amazon\.awssdk\.[\w.]*Exception|org\.apache\.hadoop\.fs\.s3a\.\w+Exception"
@@ -36,8 +39,8 @@ def translated(exc: BaseException, *, table: str, attempt: str, bootstrap: str, 
     if isinstance(exc, LakehouseError):
         return exc
     text = str(exc)
-    if is_conflict(exc):
-        return SupersededError(table=table, seq=-1, attempt=attempt)
+    if (refused := _refused_by_delta(exc, table=table, attempt=attempt)) is not None:
+        return refused
     if (reason := _what_the_store_says(text)) is not None:
         return StorageUnavailableError(root=root, reason=reason)
     if (found := _MOVED.search(text)) is not None:
@@ -45,6 +48,15 @@ def translated(exc: BaseException, *, table: str, attempt: str, bootstrap: str, 
     if (found := _KAFKA.search(text)) is not None:
         return BrokerUnavailableError(bootstrap=bootstrap, reason=_line_with(text, found.start()))
     return exc
+
+
+def _refused_by_delta(exc: BaseException, *, table: str, attempt: str) -> LakehouseError | None:
+    if is_conflict(exc):
+        return SupersededError(table=table, seq=-1, attempt=attempt)
+    found = _CHANGED.search(str(exc))
+    return (
+        None if found is None else TableChangedError(table=table, reason=_line_with(str(exc), found.start()))
+    )
 
 
 def _what_the_store_says(text: str) -> str | None:
