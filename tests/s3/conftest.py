@@ -13,6 +13,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "spark"))
 
+from another_driver import AnotherDriver  # type: ignore[import-not-found]
 from chain import Chain  # type: ignore[import-not-found]
 from faulty_store import FaultyStore  # type: ignore[import-not-found]
 
@@ -87,6 +88,14 @@ def engine(home: Path, storage: StorageSettings) -> Iterator[LazySession]:
     engine = LazySession("tests", storage=storage)
     yield engine
     engine.stop()
+
+
+@pytest.fixture(scope="session")
+def another(engine: LazySession) -> Iterator[AnotherDriver]:
+    """Of the same settings and login."""
+    driver = AnotherDriver()
+    yield driver
+    driver.kill()
 
 
 @pytest.fixture

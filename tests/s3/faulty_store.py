@@ -23,7 +23,7 @@ from pyarrow.fs import S3FileSystem
 
 _LENGTH = "content-length"
 _OF_A_CONNECTION = {"connection", "expect", "keep-alive", "transfer-encoding"}
-_CONTROL = "/-fault"
+_CONTROL, _MET = "/-fault", "/-met"
 _WHOSE = re.compile(r'(\\"attempt\\": ?\\"|"txnId":")[^"\\]*')
 """Where a commit says who made it."""
 COMMITS = r"/_delta_log/\d{20}\.json$"
@@ -40,6 +40,8 @@ class Fault:
     refuse_with: int | None = None
     lose_answers: int = 0
     """So many times it is done, and nobody hears of it."""
+    holds: int = 0
+    """So many wait until the store behaves again, whether or not their client still lives then."""
     rival: str | None = None
     """Another attempt of this name commits the same step at the last moment."""
     met: int = 0
@@ -63,6 +65,10 @@ class FaultyStore:
             yield fault
         finally:
             fault.met = self._tell(None)
+
+    def wait_until_met(self) -> None:
+        """By the first of those that the fault is meant for."""
+        httpx.put(f"{self.endpoint}{_MET}", timeout=240, trust_env=False).raise_for_status()
 
     def close(self) -> None:
         self._process.terminate()
@@ -91,12 +97,21 @@ class _Server(ThreadingHTTPServer):
     target: str
     filesystem: S3FileSystem
     fault: Fault | None = None
-    guard = threading.Lock()
+    guard = threading.Condition()
 
     def replace_fault(self, document: dict[str, Any] | None) -> int:
         with self.guard:
             before, self.fault = self.fault, None if document is None else Fault(**document)
+            self.guard.notify_all()
         return 0 if before is None else before.met
+
+    def wait_until_met(self) -> None:
+        with self.guard:
+            self.guard.wait_for(lambda: self.fault is not None and self.fault.met > 0)
+
+    def hold(self, fault: Fault) -> None:
+        with self.guard:
+            self.guard.wait_for(lambda: self.fault is not fault)
 
     def forget(self, path: str) -> None:
         """The header is signed, so it cannot be taken out: the object that it would meet is."""
@@ -123,7 +138,13 @@ class _Handler(BaseHTTPRequestHandler):
             met = self.server.replace_fault(json.loads(body))
             self._answer(200, [], json.dumps(met).encode())
             return
-        fault = self._fault()
+        if self.path == _MET:
+            self.server.wait_until_met()
+            self._answer(200, [], b"")
+            return
+        fault, number = self._fault()
+        if fault is not None and number <= fault.holds:
+            self.server.hold(fault)
         if fault is not None and fault.refuse_with is not None:
             self._answer(fault.refuse_with, [], b"")
             return
@@ -133,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._forward(body)
             self.server.rename_author(self.path.split("?")[0], fault.rival)
         status, headers, content = self._forward(body)
-        if fault is not None and fault.met <= fault.lose_answers:
+        if fault is not None and number <= fault.lose_answers:
             self.close_connection = True
             return
         self._answer(status, headers, content)
@@ -150,13 +171,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(parts)
 
-    def _fault(self) -> Fault | None:
+    def _fault(self) -> tuple[Fault | None, int]:
+        """What is to happen, and to how many it has happened with this one."""
         with self.server.guard:
             fault = self.server.fault
             if fault is None or self.command != "PUT" or not re.search(fault.puts, self.path.split("?")[0]):
-                return None
+                return None, 0
             fault.met += 1
-        return fault
+            self.server.guard.notify_all()
+            return fault, fault.met
 
     def _forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         upstream = http.client.HTTPConnection(self.server.target, timeout=60)

@@ -99,6 +99,32 @@ def test_a_writer_who_is_overtaken_at_the_last_moment_has_lost(bronze, faulty):
     assert [row["offset"] for row in bronze.bronze(ORDERS)] == [0, 1, 2]
 
 
+def test_of_two_processes_the_one_that_was_held_before_its_commit_has_lost(bronze, faulty, another):
+    with faulty.behaving(Fault(COMMITS, holds=1)):
+        another.begin(bronze.root)
+        faulty.wait_until_met()
+        bronze.ingest(ORDERS, [order(2, 3, note="ours")])
+
+    assert another.outcome() == "SupersededError"
+    assert notes(bronze.bronze(ORDERS)) == {0: "one", 1: "two", 2: "ours"}
+    assert ledger_at(bronze.lake.bronze("orders")).seq == 2
+
+
+def test_a_commit_that_arrives_after_its_process_was_killed_comes_too_late(bronze, faulty, another):
+    uri = bronze.lake.bronze("orders")
+    with faulty.behaving(Fault(COMMITS, holds=1)) as late:
+        another.begin(bronze.root)
+        faulty.wait_until_met()
+        another.kill()
+        bronze.ingest(ORDERS, [order(2, 3, note="ours")])
+
+    vacuum(bronze.engine.isolated(), uri, retention=timedelta(0))
+
+    assert late.met == 2
+    assert notes(bronze.bronze(ORDERS)) == {0: "one", 1: "two", 2: "ours"}
+    assert (ledger_at(uri).seq, parquet_files(uri)) == (2, 2)
+
+
 def test_a_commit_whose_answer_is_lost_has_happened_once(bronze, faulty):
     with faulty.behaving(Fault(COMMITS, lose_answers=1)) as seen:
         result = bronze.ingest(ORDERS, [order(2, 3, note="three")])
