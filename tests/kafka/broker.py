@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from cdc_lakehouse.errors import BrokerUnavailableError
 from cdc_lakehouse.kafka.cluster import Cluster
-from cdc_lakehouse.kafka.facts import ClusterFacts
+from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
 
 HUGE = 30 * 1024 * 1024
 SECONDS = 30
@@ -49,9 +50,15 @@ class Broker:
         for future in admin.create_topics([NewTopic(topic, partitions, 1, config=told)]).values():
             future.result(SECONDS)
         until = time.monotonic() + SECONDS
-        while not (known := self.facts(topic).topics.get(topic)) or len(known.partitions) < partitions:
+        while not (known := self._known(topic)) or len(known.partitions) < partitions:
             assert time.monotonic() < until, f"{topic} is not there"
         return known.topic_id
+
+    def wait_for(self, *topics: str) -> None:
+        """A broker that has just started leads its partitions a little later."""
+        until = time.monotonic() + SECONDS
+        while not all(map(self._known, topics)):
+            assert time.monotonic() < until, f"{topics} are not there"
 
     def delete(self, topic: str) -> None:
         admin = self.admin
@@ -105,6 +112,11 @@ class Broker:
             topic, IsolationLevel.READ_UNCOMMITTED
         ):
             assert time.monotonic() < until, f"{topic} has an open transaction"
+
+    def _known(self, topic: str) -> TopicFacts | None:
+        with suppress(BrokerUnavailableError):
+            return self.facts(topic).topics.get(topic)
+        return None
 
     def _ends(self, topic: str, isolation: IsolationLevel) -> dict[TopicPartition, int]:
         known = self.facts(topic).topics[topic].partitions

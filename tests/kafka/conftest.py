@@ -10,6 +10,7 @@ import pytest
 from broker import Broker  # type: ignore[import-not-found]
 
 from local_stack import LocalStack
+from local_stack.stack import RunningStack
 
 # The lake and the Spark session are those of the tier next door.
 sys.path.insert(0, str(Path(__file__).parents[1] / "spark"))
@@ -17,9 +18,14 @@ pytest_plugins = ["spark.conftest"]
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory) -> Iterator[Broker]:
+def stack(tmp_path_factory) -> Iterator[RunningStack]:
     with LocalStack(tmp_path_factory.mktemp("kafka")).running("kafka", airflow=False) as stack:
-        yield Broker(stack.kafka.client_settings())
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def broker(stack) -> Broker:
+    return Broker(stack.kafka.client_settings())
 
 
 @pytest.fixture

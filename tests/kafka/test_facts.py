@@ -44,7 +44,7 @@ def test_one_round_tells_ids_offsets_and_retention_and_leaves_out_what_is_not_th
 
     known = facts.topics[topic]
     assert (list(facts.topics), known.topic_id, facts.silent) == ([topic], topic_id, {})
-    assert known.partitions == {0: PartitionOffsets(0, 0), 1: PartitionOffsets(0, 5)}
+    assert known.partitions == {0: PartitionOffsets(0, 0, 0), 1: PartitionOffsets(0, 5, 0)}
     assert known.retention == Retention(60_000, 5_000)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from orders_in_kafka import SOURCE, TOPIC, facts, ledger, ledger_of, topic  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.decided import Decided
+from cdc_lakehouse.bronze.incarnations import doubtful
 from cdc_lakehouse.bronze.plan import plan_drain
 from cdc_lakehouse.errors import (
     ClusterChangedError,
@@ -13,7 +16,7 @@ from cdc_lakehouse.errors import (
     SourceEpochOldError,
     TopicRecreatedError,
 )
-from cdc_lakehouse.kafka.facts import ClusterFacts
+from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.progress import Progress
 
 NEW = f"{TOPIC}@id2"
@@ -138,3 +141,46 @@ def test_a_replaced_cluster_is_read_from_its_first_record_on(topic_id, source):
 
 def test_a_table_that_read_nothing_yet_belongs_to_no_cluster():
     assert plan_drain(ledger(), (TOPIC,), facts=facts((0, 9), cluster_id="c2"), first={}).backlog == 9
+
+
+@pytest.mark.parametrize(
+    ("mark", "now", "asked"),
+    [
+        ((10, 3), PartitionOffsets(0, 12, leader_epoch=4), {(TOPIC, 0): (10, 3)}),
+        ((10, 3), PartitionOffsets(0, 12, leader_epoch=2), {(TOPIC, 0): (10, 3)}),
+        ((8, 3), PartitionOffsets(0, 12, leader_epoch=4), {(TOPIC, 0): (8, 3)}),
+        ((15, 3), PartitionOffsets(0, 12, leader_epoch=4), {(TOPIC, 0): (10, 3)}),
+        ((10, 3), PartitionOffsets(0, 12, leader_epoch=3), {}),
+        ((10, 3), PartitionOffsets(0, 10, leader_epoch=4), {}),
+        ((10, 3), PartitionOffsets(11, 12, leader_epoch=4), {}),
+        ((10, 3), PartitionOffsets(0, 12), {}),
+        (None, PartitionOffsets(0, 12, leader_epoch=4), {}),
+    ],
+    ids=[
+        "another leader",
+        "an older leader",
+        "read beyond the look",
+        "read less than the look",
+        "the same leader",
+        "no news",
+        "aged out",
+        "a broker that does not tell",
+        "an older release",
+    ],
+)
+def test_a_log_is_asked_about_when_another_leader_has_news(mark, now, asked):
+    known = ledger_of({SOURCE: {0: Progress(floor=0, end=10, mark=mark)}})
+    kafka = ClusterFacts("c1", {TOPIC: TopicFacts(TOPIC, "id1", {0: now})})
+
+    assert doubtful(known, [TOPIC, "not.there"], facts=kafka) == asked
+
+
+def test_a_log_that_was_written_anew_stops_the_table_and_is_named():
+    kafka = replace(facts((0, 15)), cut={(TOPIC, 0): 4})
+
+    with pytest.raises(LogCutError) as caught:
+        plan_drain(ledger(p0=10), (TOPIC,), facts=kafka, first={})
+    opened = plan_drain(ledger(p0=10), (TOPIC,), facts=kafka, first={}, decided=EPOCH_1)
+
+    assert (caught.value.read, caught.value.held) == ("0 [0, 10)", "0 [0, 15); 0 was written anew from 4")
+    assert (opened.sources, opened.start) == ({TOPIC: f"{SOURCE}~1"}, {TOPIC: {0: 0}})

@@ -40,6 +40,9 @@ class FakeCluster:
     def topic_names(self):
         return {TOPIC.name}
 
+    def cut_logs(self, marks):
+        return {}
+
     def facts(self, topics):
         return ClusterFacts("c1", {name: TOPIC for name in topics if name == TOPIC.name})
 

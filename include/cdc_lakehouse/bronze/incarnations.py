@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cdc_lakehouse.errors import ClusterChangedError, DataError, LogCutError, TopicRecreatedError
-from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
+from cdc_lakehouse.kafka.cut_logs import Mark
+from cdc_lakehouse.kafka.facts import ClusterFacts, Place, TopicFacts
 from cdc_lakehouse.lake.ledger import Ledger, incarnation_of, incarnations, source_of
 from cdc_lakehouse.lake.progress import Span
 
@@ -24,9 +25,35 @@ def sources_of(
     moved = _other_cluster(ledger, facts)
     if moved is not None and epoch is None:
         raise moved
+    changed = moved is not None
     return {
-        topic.name: _source(ledger, topic, cluster_changed=moved is not None, epoch=epoch) for topic in topics
+        topic.name: _source(ledger, topic, cluster_changed=changed, cut=facts.cut, epoch=epoch)
+        for topic in topics
     }
+
+
+def doubtful(ledger: Ledger, topics: Iterable[str], *, facts: ClusterFacts) -> dict[Place, Mark]:
+    """Logs with news that had another leader since the table looked last: were they cut in between?
+
+    A log that is shorter than the ledger needs no question, and one without news can wait for some.
+    """
+    found: dict[Place, Mark] = {}
+    for name in topics:
+        topic, current = facts.topics.get(name), current_source(ledger, name)
+        if (
+            topic is None
+            or current is None
+            or incarnation_of(current).partition(_EPOCH_MARK)[0] != topic.topic_id
+        ):
+            continue
+        for partition, progress in ledger.sources[current].items():
+            kept = topic.partitions.get(partition)
+            if kept is None or progress.mark is None or kept.leader_epoch in (None, progress.mark[1]):
+                continue
+            offset = min(progress.mark[0], progress.end)
+            if kept.earliest <= offset and progress.end < kept.latest:
+                found[name, partition] = (offset, progress.mark[1])
+    return found
 
 
 def current_source(ledger: Ledger, topic: str) -> str | None:
@@ -40,11 +67,13 @@ def _other_cluster(ledger: Ledger, facts: ClusterFacts) -> ClusterChangedError |
     return ClusterChangedError(table=ledger.table, old_id=ledger.cluster_id, new_id=facts.cluster_id)
 
 
-def _source(ledger: Ledger, topic: TopicFacts, *, cluster_changed: bool, epoch: int | None) -> str:
+def _source(
+    ledger: Ledger, topic: TopicFacts, *, cluster_changed: bool, cut: Mapping[Place, int], epoch: int | None
+) -> str:
     current = current_source(ledger, topic.name)
     if current is None:
         return source_of(topic.name, topic.topic_id)
-    moved = _recreated(ledger, current, topic) or _cut(ledger, current, topic)
+    moved = _recreated(ledger, current, topic) or _cut(ledger, current, topic, cut)
     if moved is None and not cluster_changed:
         return current
     if moved is not None and epoch is None:
@@ -67,16 +96,19 @@ def _recreated(ledger: Ledger, current: str, topic: TopicFacts) -> DataError | N
     )
 
 
-def _cut(ledger: Ledger, current: str, topic: TopicFacts) -> DataError | None:
+def _cut(ledger: Ledger, current: str, topic: TopicFacts, anew: Mapping[Place, int]) -> DataError | None:
     """The end of a log does not go back, unless Kafka lost it."""
     cut = {
         partition: (progress.floor, progress.end)
         for partition, progress in ledger.sources[current].items()
-        if partition in topic.partitions and topic.partitions[partition].latest < progress.end
+        if partition in topic.partitions
+        and (topic.partitions[partition].latest < progress.end or (topic.name, partition) in anew)
     }
     if not cut:
         return None
-    return LogCutError(table=ledger.table, topic=topic.name, read=_ranges(cut), held=_held(topic))
+    from_offset = {p: offset for (name, p), offset in anew.items() if name == topic.name}
+    held = _held(topic) + "".join(f"; {p} was written anew from {o}" for p, o in from_offset.items())
+    return LogCutError(table=ledger.table, topic=topic.name, read=_ranges(cut), held=held)
 
 
 def _held(topic: TopicFacts) -> str:

@@ -120,6 +120,7 @@ class TableIngest:
                 attempt=attempt,
                 seen_through=None if seen is None else seen.isoformat(),
                 planned=self._plan.planned,
+                marks=self._plan.marks,
             ),
             schema=self._decoder.schema,
             known=self._commits[-1].version if self._commits else self._amended,

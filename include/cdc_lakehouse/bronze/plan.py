@@ -17,7 +17,7 @@ from cdc_lakehouse.errors import (
     TopicUnavailableError,
 )
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, incarnation_of, incarnations
+from cdc_lakehouse.lake.ledger import Ledger, Marks, Ranges, incarnation_of, incarnations
 from cdc_lakehouse.lake.progress import Progress
 
 Starts = Mapping[str, Mapping[int, int]]
@@ -70,6 +70,17 @@ class DrainPlan:
         return {
             self.sources[topic]: {p: (start, self.until[topic][p]) for p, start in partitions.items()}
             for topic, partitions in self.start.items()
+        }
+
+    @property
+    def marks(self) -> Marks:
+        """By which a later run notices that a log was cut."""
+        return {
+            self.sources[topic.name]: {
+                p: None if offsets.leader_epoch is None else (offsets.latest, offsets.leader_epoch)
+                for p, offsets in topic.partitions.items()
+            }
+            for topic in self.topics
         }
 
     def added(self, start: Mapping[str, Mapping[int, int]], end: Mapping[str, Mapping[int, int]]) -> Ranges:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
+from cdc_lakehouse.bronze.incarnations import doubtful
 from cdc_lakehouse.bronze.plan import DrainPlan, Starts, never_read, plan_drain
 from cdc_lakehouse.bronze.standing import after_edit, after_restore, recovered
 from cdc_lakehouse.bronze.start import first_offsets
@@ -57,10 +58,11 @@ def plan_table(
 
     def planned(ledger: Ledger, healed: Mapping[str, Any]) -> DrainPlan:
         first = _first(application.pipeline.start, table, ledger, cluster=cluster, facts=facts)
+        cut = cluster.cut_logs(doubtful(ledger, table.topics, facts=facts))
         return plan_drain(
             ledger,
             table.topics,
-            facts=facts,
+            facts=replace(facts, cut=cut),
             first=first,
             decided=decided,
             healed=healed,

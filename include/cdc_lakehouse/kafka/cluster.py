@@ -12,19 +12,19 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from cdc_lakehouse.errors import BrokerUnavailableError
-from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, Retention, TopicFacts
+from cdc_lakehouse.kafka.cut_logs import Mark, cut_logs
+from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, Place, Retention, TopicFacts
 
 logger = logging.getLogger(__name__)
 
 _UNKNOWN_TOPIC = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
-
-_Place = tuple[str, int]
 
 
 class Cluster:
     """A connection to one cluster; every failure of the whole of it is a `BrokerUnavailableError`."""
 
     def __init__(self, settings: Mapping[str, str], *, timeout_seconds: float = 15.0) -> None:
+        self._settings = settings
         self._bootstrap = settings["bootstrap.servers"]
         self._timeout = timeout_seconds
         self._reason = ""
@@ -59,7 +59,12 @@ class Cluster:
                 name=name,
                 topic_id=str(topic.topic_id),
                 partitions={
-                    p.id: PartitionOffsets(earliest[name, p.id], latest[name, p.id]) for p in topic.partitions
+                    p.id: PartitionOffsets(
+                        earliest[name, p.id].offset,
+                        latest[name, p.id].offset,
+                        latest[name, p.id].leader_epoch,
+                    )
+                    for p in topic.partitions
                 },
                 retention=self._retention(retentions.get(name)),
             )
@@ -71,6 +76,10 @@ class Cluster:
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """Ids of those `topics` that exist: what the records that were read a moment ago belong to."""
         return {name: str(topic.topic_id) for name, topic in self._describe(topics).items()}
+
+    def cut_logs(self, marks: Mapping[Place, Mark]) -> dict[Place, int]:
+        """Logs that were cut below their mark: the offset from which on they were written anew."""
+        return cut_logs(self._settings, marks)
 
     def offsets_at(self, topic: TopicFacts, moment: datetime) -> dict[int, int]:
         """Per partition the first offset at or after `moment`; the end where there is none."""
@@ -89,7 +98,7 @@ class Cluster:
         described = {name: self._answer(future, absent=_UNKNOWN_TOPIC) for name, future in futures.items()}
         return {name: topic for name, topic in described.items() if topic is not None}
 
-    def _ask_offsets(self, places: Iterable[_Place], spec: OffsetSpec) -> dict[_Place, Future[Any]]:
+    def _ask_offsets(self, places: Iterable[Place], spec: OffsetSpec) -> dict[Place, Future[Any]]:
         partitions = [TopicPartition(topic, partition) for topic, partition in places]
         if not partitions:
             return {}
@@ -100,12 +109,12 @@ class Cluster:
         )
         return {(tp.topic, tp.partition): future for tp, future in futures.items()}
 
-    def _told(self, asked: Mapping[_Place, Future[Any]], silent: dict[str, str]) -> dict[_Place, int]:
-        """Offsets by place; a topic whose leader is away is `silent`, and costs no other table anything."""
-        found: dict[_Place, int] = {}
+    def _told(self, asked: Mapping[Place, Future[Any]], silent: dict[str, str]) -> dict[Place, Any]:
+        """Offset and leader epoch by place; a topic whose leader is away is `silent`, and costs no other."""
+        found: dict[Place, Any] = {}
         for (topic, partition), future in asked.items():
             try:
-                found[topic, partition] = self._answer(future).offset
+                found[topic, partition] = self._answer(future)
             except BrokerUnavailableError as exc:
                 silent.setdefault(topic, f"{topic}/{partition}: {exc.reason}")
         if asked and not found:

@@ -15,6 +15,8 @@ class PartitionOffsets:
 
     earliest: int
     latest: int
+    leader_epoch: int | None = None
+    """Of the leader that wrote the newest record; every election of a leader raises it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,10 @@ class TopicFacts:
         return f"{self.name}@{self.topic_id}"
 
 
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
     cluster_id: str
@@ -57,3 +63,5 @@ class ClusterFacts:
     """Only the topics that exist and told everything."""
     silent: Mapping[str, str] = field(default_factory=dict)
     """Topics that exist but did not tell everything, and why: their tables wait, the others go on."""
+    cut: Mapping[Place, int] = field(default_factory=dict)
+    """Logs that lost their end and were written anew from that offset on, as far as a table asked."""

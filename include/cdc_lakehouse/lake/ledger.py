@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -32,6 +32,8 @@ Ranges = Mapping[str, Mapping[int, Span]]
 """`<topic>@<topic_id>` -> partition -> [from, until)."""
 Ends = Mapping[str, Mapping[int, int]]
 """`<topic>@<topic_id>` -> partition -> offset."""
+Marks = Mapping[str, Mapping[int, tuple[int, int] | None]]
+"""`<topic>@<topic_id>` -> partition -> (offset, leader epoch), where Kafka tells it."""
 Sources = Mapping[str, Mapping[int, Progress]]
 """`<topic>@<topic_id>` -> partition -> its progress."""
 
@@ -60,7 +62,13 @@ class Ledger:
     valid_through: str | None = None
 
     def advanced(
-        self, added: Ranges, *, attempt: str, seen_through: str | None, planned: Ranges | None = None
+        self,
+        added: Ranges,
+        *,
+        attempt: str,
+        seen_through: str | None,
+        planned: Ranges | None = None,
+        marks: Marks | None = None,
     ) -> Ledger:
         """The ledger of the commit that adds `added` behind the end of each partition.
 
@@ -69,13 +77,16 @@ class Ledger:
         """
         sources = {source: dict(partitions) for source, partitions in self.sources.items()}
         for ranges in (planned or {}, added):
-            for source, partitions in ranges.items():
+            for source, spans in ranges.items():
                 known = sources.setdefault(source, {})
-                for partition, (start, until) in partitions.items():
+                for partition, (start, until) in spans.items():
                     before = known.get(partition) or Progress.begun(start, epoch=self.epoch)
                     known[partition] = (
                         before.drained((start, until)) if ranges is added else before.having_seen(until)
                     )
+        for source, partitions in (marks or {}).items():
+            known = sources.get(source, {})
+            known.update({p: known[p].marked(mark) for p, mark in partitions.items() if p in known})
         newest = max(filter(None, (self.seen_through, seen_through)), default=None)
         return replace(
             self,
@@ -261,7 +272,12 @@ def _progress(document: Mapping[str, Any]) -> Progress:
         gaps=tuple((a, b) for a, b in document["gaps"]),
         epochs=tuple((start, epoch) for start, epoch in document["epochs"]),
         seen=document.get("seen"),
+        mark=_mark(document.get("mark")),
     )
+
+
+def _mark(document: Sequence[int] | None) -> tuple[int, int] | None:
+    return None if document is None else (document[0], document[1])
 
 
 def _progress_document(progress: Progress) -> dict[str, Any]:
@@ -271,4 +287,5 @@ def _progress_document(progress: Progress) -> dict[str, Any]:
         "gaps": [list(gap) for gap in progress.gaps],
         "epochs": [list(epoch) for epoch in progress.epochs],
         "seen": progress.seen,
+        "mark": progress.mark,
     }

@@ -25,6 +25,9 @@ class Progress:
     seen: int | None = None
     """The end that Kafka was seen to hold, where that is above `end`: a drain that has further to go."""
 
+    mark: tuple[int, int] | None = None
+    """`(offset, leader epoch)` of Kafka's log when a drain was planned: tells whether it was cut since."""
+
     @classmethod
     def begun(cls, at: int, *, epoch: int = 0) -> Progress:
         """Nothing read yet; the first record will be at `at` or behind."""
@@ -91,6 +94,9 @@ class Progress:
 
     def having_seen(self, end: int) -> Progress:
         return replace(self, seen=max(self.seen or end, end) if end > self.end else self.seen)
+
+    def marked(self, mark: tuple[int, int] | None) -> Progress:
+        return replace(self, mark=mark or self.mark)
 
     def _seen_beyond(self, end: int) -> int | None:
         return self.seen if self.seen is not None and self.seen > end else None
