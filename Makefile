@@ -77,7 +77,7 @@ crash: $(FETCHED) ## What crashes leave, kills, zombies: nothing lost, doubled, 
 	@PYTHONPATH=include:tests $(RUN) -m crash --seed $(or $(SEED),1) $(if $(ONLY),--only $(ONLY)) $(if $(RECORD),--record)
 test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 	@$(RUN) -m pytest tests/stack
-bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
+bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
 	@$(RUN) -m artifacts fetch --group spark-bench || echo "no jar of Spark's own Avro reader: from_avro will be skipped"
 	@PYTHONPATH=include:tests $(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(PROFILE),--profile) $(if $(REFERENCE),--reference)
 fuzz: $(READY) $(if $(GUIDED),$(ATHERIS)) ## Damaged records through all decoders: FUZZ_SECONDS=60, SEED=1; GUIDED=1 by coverage

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from bench import measure_decode, measure_memory, measure_spark  # type: ignore[import-not-found]
+from bench import measure_decode, measure_drain, measure_memory, measure_spark  # type: ignore[import-not-found]
 from bench.environment import environment  # type: ignore[import-not-found]
 from bench.report import Run, markdown, write  # type: ignore[import-not-found]
 from bench.results import Result, with_ratios  # type: ignore[import-not-found]
 from bench.spark_session import engine  # type: ignore[import-not-found]
-from bench.workloads import DECODE, MEMORY, UDF, chosen  # type: ignore[import-not-found]
+from bench.workloads import DECODE, DRAIN, LEDGER, MEMORY, UDF, chosen  # type: ignore[import-not-found]
 
 LEAST_REPETITIONS = 5
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -24,9 +24,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     *,
-    only: Annotated[str | None, typer.Option(help="A part (udf, decode, memory) or one workload.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="A part (udf, decode, memory, drain) or a workload.")
+    ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="The warm-up not counted.")] = LEAST_REPETITIONS,
-    variants: Annotated[str | None, typer.Option(help="Some variants of the part udf, by commas.")] = None,
+    variants: Annotated[str | None, typer.Option(help="Some variants of udf or drain, by commas.")] = None,
     reference: Annotated[bool, typer.Option("--reference", help="Copy to results/reference.")] = False,
     profile: Annotated[
         bool, typer.Option("--profile", help="Where ours spends its time, one workload.")
@@ -35,9 +37,8 @@ def main(
     """Decode the same records in every way that we know."""
     names = chosen(only)
     if not names:
-        sys.exit(
-            f"error: no part or workload {only!r}; there are udf, decode, memory, {', '.join(chosen(None))}"
-        )
+        known = ", ".join(("udf", "decode", "memory", "drain", *chosen(None)))
+        sys.exit(f"error: no part or workload {only!r}; there are {known}")
     if reference and (only or variants or repetitions < LEAST_REPETITIONS):
         sys.exit(f"error: a reference run measures everything, {LEAST_REPETITIONS} times at least")
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
@@ -80,6 +81,11 @@ def _measured(
         _say(MEMORY)
         with engine(folder / MEMORY, records=folder) as spark:
             yield measure_memory.measure(spark), []
+    if {DRAIN, LEDGER} & set(names):
+        _say("drain")
+        for part in measure_drain.measure(repetitions=repetitions, folder=folder / "drain", only=wanted):
+            yield part, []
+        yield [], measure_drain.skipped()
 
 
 def _say(name: str) -> None:

@@ -13,6 +13,7 @@ from bench.results import BASELINES, Result  # type: ignore[import-not-found]
 _TITLES = {
     "udf_envelope": "Avro UDF in Spark local[2], key and value, noop sink",
     "decode_envelope": "Decoding alone, one core",
+    "drain_bronze": "From Kafka to a commit in bronze Delta, local[2]",
 }
 _OURS, _OTHER = "#1f6f8b", "#b0b7bd"
 

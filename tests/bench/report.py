@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bench import decode_variants, spark_variants  # type: ignore[import-not-found]
+from bench import decode_variants, drain_variants, spark_variants  # type: ignore[import-not-found]
 from bench.results import Result  # type: ignore[import-not-found]
 from bench.targets import Outcome, outcomes  # type: ignore[import-not-found]
 
@@ -65,7 +65,7 @@ def markdown(run: Run) -> str:
             *_head(run.environment),
             "",
             *_targets(outcomes(run.results)),
-            *(line for part in ("udf", "decode") for line in _part(part, run.results)),
+            *(line for part in ("udf", "decode", "drain") for line in _part(part, run.results)),
             *(["", "Not measured:", "", *(f"- {each}" for each in run.skipped)] if run.skipped else []),
             "",
         ]
@@ -90,10 +90,11 @@ def _targets(found: Sequence[Outcome]) -> list[str]:
     for each in found:
         target = each.target
         least = "" if target.more_is_better else "<= "
-        ratio = "-" if each.ratio is None else f"{each.ratio}x"
+        ratio = "-" if each.ratio is None else f"{each.ratio}{target.unit}"
+        floor, goal = (f"{least}{bound}{target.unit}" for bound in (target.floor, target.goal))
         lines.append(
-            f"| {target.what} | `{target.workload}` | `{target.against}` | {least}{target.floor}x "
-            f"| {least}{target.goal}x | {ratio} | {each.verdict} |"
+            f"| {target.what} | `{target.workload}` | `{target.against}` | {floor} | {goal} | {ratio} "
+            f"| {each.verdict} |"
         )
     return lines
 
@@ -102,7 +103,6 @@ def _part(part: str, results: Sequence[Result]) -> list[str]:
     found = [each for each in results if each.part == part]
     if not found:
         return []
-    variants = spark_variants.VARIANTS if part == "udf" else decode_variants.VARIANTS
     return [
         "",
         f"## {_TITLES[part]}",
@@ -113,10 +113,16 @@ def _part(part: str, results: Sequence[Result]) -> list[str]:
         *map(_row, found),
         *(line for each in found if each.growth for line in _memory(each)),
         "",
-        *(f"- `{name}`: {variant.does}" for name, variant in variants.items()),
-        "- `ours_clean`: `ours` on the same events of one schema id and without damage",
+        *(f"- `{name}`: {does}" for name, does in _told(part).items()),
         *_NOTES[part],
     ]
+
+
+def _told(part: str) -> dict[str, str]:
+    """Variant -> what it does."""
+    known = {"udf": spark_variants, "decode": decode_variants, "drain": drain_variants}
+    told = {name: variant.does for name, variant in known[part].VARIANTS.items()}
+    return told if part == "drain" else {**told, "ours_clean": _CLEAN}
 
 
 def _row(each: Result) -> str:
@@ -141,8 +147,19 @@ def _times(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio}x"
 
 
-_TITLES = {"udf": "Inside Spark, key and value, noop sink", "decode": "Decoding alone, one core"}
+_CLEAN = "`ours` on the same events of one schema id and without damage"
+_TITLES = {
+    "udf": "Inside Spark, key and value, noop sink",
+    "decode": "Decoding alone, one core",
+    "drain": "From Kafka to a commit in bronze",
+}
 _NOTES = {
+    "drain": [
+        "- a real broker, one million records in two partitions, micro-batches of half a million, a new "
+        "table in every repetition; CPU without the broker's",
+        "- `drain_ledger`: batches of a thousand records one by one in a warm Spark, `plain` by the same UDF "
+        "and Spark's append",
+    ],
     "udf": [
         "- CPU: of the JVM and all Python workers",
         "- ratio: rate against the rate of `baseline`; CPU ratio: the same of CPU time per record",

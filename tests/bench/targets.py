@@ -17,9 +17,14 @@ class Target:
     workload: str
     variant: str
     against: str
-    measure: Literal["rate", "slowdown", "memory"]
+    measure: Literal["rate", "slowdown", "memory", "milliseconds"]
+    """`milliseconds`: how many more ours takes for one repetition."""
     floor: float
     goal: float
+
+    @property
+    def unit(self) -> str:
+        return " ms" if self.measure == "milliseconds" else "x"
 
     @property
     def more_is_better(self) -> bool:
@@ -40,6 +45,10 @@ TARGETS = (
     Target("UDF in Spark, full envelope", "udf_envelope", "ours", "from_avro", "rate", 1.4, 2),
     Target("0.1 % corrupt records, one core", "decode_corrupt", "ours", "ours_clean", "slowdown", 1.3, 1.05),
     Target("0.1 % corrupt records, in Spark", "udf_corrupt", "ours", "ours_clean", "slowdown", 1.3, 1.05),
+    Target("drain Kafka -> bronze Delta, with commit", "drain_bronze", "ours", "baseline", "rate", 14, 22),
+    Target("drain Kafka -> bronze Delta, with commit", "drain_bronze", "ours", "from_avro", "rate", 2.3, 3.5),
+    Target("drain Kafka -> bronze Delta, with commit", "drain_bronze", "ours", "identity", "rate", 0.7, 0.9),
+    Target("the ledger, per batch", "drain_ledger", "ours", "plain", "milliseconds", 150, 0),
     Target("memory of a Python worker", "udf_memory", "ours", "baseline", "memory", 1.2, 1),
 )
 
@@ -71,8 +80,13 @@ def _ratio(target: Target, ours: Result, other: Result) -> float:
         "rate": (ours.median_rps, other.median_rps),
         "slowdown": (other.median_rps, ours.median_rps),
         "memory": (ours.peak_rss_mb, other.peak_rss_mb),
+        "milliseconds": (1000 * (_seconds(ours) - _seconds(other)), 1),
     }[target.measure]
     return float(over / under)
+
+
+def _seconds(result: Result) -> float:
+    return float(result.records / result.median_rps)
 
 
 def _found(results: Sequence[Result], workload: str, variant: str) -> Result | None:

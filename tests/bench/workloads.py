@@ -90,14 +90,17 @@ DECODE = (
     Workload("decode_arrays", Stream(ARRAYS), 10_000, {**_DECODERS, "ours": 10}),
 )
 MEMORY = "udf_memory"
+DRAIN, LEDGER = "drain_bronze", "drain_ledger"
+"""Measured together: they share a broker (`bench.measure_drain`)."""
 
 
 def chosen(only: str | None) -> list[str]:
-    """Workloads by a part (`udf`, `decode`, `memory`), by their own name, or all."""
+    """Workloads by a part (`udf`, `decode`, `memory`, `drain`), by their own name, or all."""
     parts = {
         "udf": [each.name for each in UDF],
         "decode": [each.name for each in DECODE],
         "memory": [MEMORY],
+        "drain": [DRAIN, LEDGER],
     }
     everything = [name for names in parts.values() for name in names]
     if only is None:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from bench.drain_variants import VARIANTS as DRAINS  # type: ignore[import-not-found]
+from bench.ledger_cost import WAYS  # type: ignore[import-not-found]
 from bench.results import Lap, Result, summary  # type: ignore[import-not-found]
 from bench.targets import Outcome, Target, outcomes, verdict  # type: ignore[import-not-found]
-from bench.workloads import DECODE, MEMORY, UDF, chosen  # type: ignore[import-not-found]
+from bench.workloads import DECODE, DRAIN, LEDGER, MEMORY, UDF, chosen  # type: ignore[import-not-found]
 
 FASTER = Target("a rate", "w", "ours", "baseline", "rate", floor=18, goal=25)
 SMALLER = Target("a memory", "w", "ours", "baseline", "memory", floor=1.2, goal=1)
@@ -66,6 +68,13 @@ def test_a_memory_is_ours_over_the_other():
     assert outcome_of(found, "udf_memory", "baseline").ratio == 0.5
 
 
+def test_what_a_step_costs_more_is_told_in_milliseconds():
+    found = [result(LEDGER, "ours", wall=2.0), result(LEDGER, "plain", wall=1.0)]
+
+    outcome = outcome_of(found, LEDGER, "plain")
+    assert (outcome.ratio, outcome.target.unit, outcome.verdict) == (1000.0, " ms", "not met")
+
+
 def test_a_target_whose_variants_did_not_run_is_not_measured():
     assert {each.verdict for each in outcomes([])} == {"not measured"}
 
@@ -73,6 +82,7 @@ def test_a_target_whose_variants_did_not_run_is_not_measured():
 def test_every_target_names_variants_that_are_measured():
     measured = {(each.name, name) for each in (*UDF, *DECODE) for name in each.copies}
     measured |= {(MEMORY, "ours"), (MEMORY, "baseline")}
+    measured |= {(DRAIN, name) for name in DRAINS} | {(LEDGER, name) for name in WAYS}
     named = {
         (each.target.workload, name)
         for each in outcomes([])
@@ -87,4 +97,4 @@ def test_a_part_is_all_its_workloads():
     assert chosen("decode")[0] == "decode_envelope"
     assert chosen("udf_wide") == ["udf_wide"]
     assert chosen("nothing") == []
-    assert len(chosen(None)) == len(UDF) + len(DECODE) + 1
+    assert len(chosen(None)) == len(UDF) + len(DECODE) + 3
