@@ -94,12 +94,12 @@ def test_a_commit_without_files_sets_ids(session, uri):
     commit(DeltaTransaction.start(session, uri), ids={"app": 3})
 
     again = DeltaTransaction.start(session, uri)
-    assert (again.version_of("app"), again.version_of("other"), again.read_version) == (3, None, 1)
+    assert (again.versions_of(["app", "other"]), again.read_version) == ({"app": 3, "other": None}, 1)
 
 
 def test_an_id_that_was_asked_for_is_a_lock(session, uri):
     slow = DeltaTransaction.start(session, uri)
-    assert slow.version_of("app") is None
+    assert slow.versions_of(["app"]) == {"app": None}
     commit(DeltaTransaction.start(session, uri), ids={"app": 1})
 
     assert refused(session, slow, uri) == (Refusal.CHANGED, "ConcurrentTransactionException")
@@ -210,7 +210,7 @@ def test_optimize_takes_our_files_and_keeps_the_ids(session, uri):
 
     assert len(DeltaTable(uri).file_uris()) == 1
     assert ids_in(session, uri) == [1, 2]
-    assert DeltaTransaction.start(session, uri).version_of("app") == 2
+    assert DeltaTransaction.start(session, uri).versions_of(["app"]) == {"app": 2}
 
 
 UTC = dt.UTC

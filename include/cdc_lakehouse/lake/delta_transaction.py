@@ -24,13 +24,16 @@ from delta.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from py4j.java_gateway import JavaObject, JVMView
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from cdc_lakehouse.errors import NotSupportedYetError
+from cdc_lakehouse.errors import NotSupportedYetError, StorageUnavailableError
+from cdc_lakehouse.lake.filesystem import delta_options
 
 _DELTA = "org.apache.spark.sql.delta"
 _FEATURES = frozenset(
@@ -181,8 +184,9 @@ class DeltaTransaction:
     Nothing is skipped in silence. That it raised says nothing about whether it committed.
     """
 
-    def __init__(self, session: SparkSession, transaction: JavaObject) -> None:
+    def __init__(self, session: SparkSession, uri: str, transaction: JavaObject) -> None:
         self._session = session
+        self._uri = uri
         self._transaction = transaction
 
     @classmethod
@@ -191,7 +195,7 @@ class DeltaTransaction:
         jvm = session._jvm
         log = getattr(jvm, f"{_DELTA}.DeltaLog").forTable(session._jsparkSession, uri)
         none = jvm.scala.Option.empty()
-        transaction = cls(session, log.startTransaction(none, none))
+        transaction = cls(session, uri, log.startTransaction(none, none))
         transaction._refuse_features(uri)
         transaction._transaction.readWholeTable()
         return transaction
@@ -201,10 +205,19 @@ class DeltaTransaction:
         """The version that the commit builds on."""
         return int(self._transaction.readVersion())
 
-    def version_of(self, application: str) -> int | None:
-        """Of a transaction id; nobody else can move it until the commit, or the commit raises."""
-        found = int(self._transaction.txnVersion(application))
-        return None if found < 0 else found
+    def versions_of(self, applications: Iterable[str]) -> dict[str, int | None]:
+        """Of transaction ids; nobody else can move them until the commit, or the commit raises.
+
+        Asked of the log: Delta's own answer computes the whole state of the table, a second per commit.
+        """
+        names = list(applications)
+        for name in names:
+            self._transaction.readTxn().append(name)
+        try:
+            log = DeltaTable(self._uri, version=self.read_version, storage_options=delta_options(self._uri))
+            return {name: log.transaction_version(name) for name in names}
+        except (DeltaError, OSError) as exc:
+            raise StorageUnavailableError(root=self._uri, reason=str(exc)) from exc
 
     def evolve(self, schema: StructType) -> bool:
         """Add columns and widen types so that rows of `schema` fit, as `mergeSchema` of Spark's writer does.

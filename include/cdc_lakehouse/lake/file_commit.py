@@ -89,17 +89,18 @@ def _made(uri: str, after: Ledger) -> int | None:
 
 
 def _refuse_unless_next(transaction: DeltaTransaction, uri: str, *, before: Ledger, after: Ledger) -> None:
-    step = transaction.version_of(APPLICATION_ID) or 0
+    ends = {
+        partition_id(source, partition): before.end(source, partition)
+        for source, partitions in after.added.items()
+        for partition in partitions
+    }
+    versions = transaction.versions_of([APPLICATION_ID, *ends])
+    step = versions[APPLICATION_ID] or 0
     if step > before.seq:
         raise _superseded(after)
-    if step < before.seq:
+    # Tables of release 0.1.0 have no ids of partitions; the step alone fences them.
+    if step < before.seq or any(versions[name] not in (None, end) for name, end in ends.items()):
         raise LedgerLostError(table=after.table, path=uri)
-    for source, partitions in after.added.items():
-        for partition in partitions:
-            stands = transaction.version_of(partition_id(source, partition))
-            # Tables of release 0.1.0 have no such id; the step alone fences them.
-            if stands is not None and stands != before.end(source, partition):
-                raise LedgerLostError(table=after.table, path=uri)
 
 
 def _superseded(after: Ledger) -> SupersededError:
