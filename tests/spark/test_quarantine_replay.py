@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chain import Chain  # type: ignore[import-not-found]
+from chain import Chain, table_of  # type: ignore[import-not-found]
 from orders import NEW, ORDERS, SOURCE, know, order  # type: ignore[import-not-found]
 
+from cases.case_file import Case, CaseEvent, SourcePosition  # type: ignore[import-not-found]
+from cases.case_file import Table as CaseTable
+from cases.encoding import KafkaRecord, Writer, writers  # type: ignore[import-not-found]
 from cdc_lakehouse.bronze import replay_job, table_decoder
 from cdc_lakehouse.config.models import OnQuarantine
 from cdc_lakehouse.contract import TableStatus
@@ -29,6 +32,33 @@ LATER = [
     order(9, 4, op="u", note="unreadable", priority=4, writer=NEW),  # newest of its key
 ]
 WHOLE = {1: ("newest", None), 3: ("unreadable", 1), 4: ("unreadable", 4)}
+
+
+COUNTS = table_of("counts")
+_CASE = Case.model_construct(
+    name="counts",
+    table=CaseTable(
+        key=("id",),
+        columns={"id": "long", "quantity": "int"},
+        columns_from_batch={2: {"id": "long", "quantity": "long"}},
+    ),
+    events=(CaseEvent(at="0@0"), CaseEvent(at="0@1", batch=2)),
+)
+_WRITERS = writers(_CASE, first_id=200)
+NARROW, WIDE = _WRITERS[1], _WRITERS[2]
+
+
+def count(offset: int, quantity: int, *, writer: Writer) -> KafkaRecord:
+    """One row per offset."""
+    lsn = 1000 + 10 * offset
+    event = CaseEvent(
+        at=f"0@{offset}",
+        op="c",
+        key={"id": offset},
+        after={"id": offset, "quantity": quantity},
+        position=SourcePosition(sequence=(lsn - 10, lsn), lsn=lsn, tx=lsn, order=1),
+    )
+    return writer.record(event)
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +216,22 @@ def test_a_replay_that_was_overtaken_changes_nothing(repaired, monkeypatch):
         repaired.replay(ORDERS)
 
     assert repaired.bronze(ORDERS) == before
+
+
+def test_a_column_that_must_widen_for_a_replayed_row_widens(chain, monkeypatch):
+    monkeypatch.setattr(table_decoder, "PERSISTS", timedelta())
+    (key_id, key), (value_id, value) = NARROW.schemas.items()
+    chain.registry.register(COUNTS.topics[0], keys={key_id: key}, values={value_id: value})
+    chain.ingest(COUNTS, [count(0, 7, writer=NARROW)])
+    chain.ingest(COUNTS, [count(1, 2**40, writer=WIDE)])
+    chain.merge(COUNTS)
+    chain.registry.hidden = WIDE.schemas
+
+    chain.replay(COUNTS)
+    chain.merge(COUNTS)
+
+    assert [row["after"]["quantity"] for row in chain.bronze(COUNTS)] == [7, 2**40]
+    assert {row["id"]: row["quantity"] for row in chain.silver(COUNTS)} == {0: 7, 1: 2**40}
 
 
 def test_keys_that_wait_are_held_and_the_others_merged(holding):

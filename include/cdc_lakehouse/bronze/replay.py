@@ -65,9 +65,11 @@ class TableReplay:
                 raise
 
         rows, places = decoder.decoded(decode, batch=_all_of(held), topic_ids={})
-        if places:
-            version = self._commit(session, rows, places, held=held)
-        rows.unpersist()
+        try:
+            if places:
+                version = self._commit(session, rows, places, held=held)
+        finally:
+            rows.unpersist()
         logger.info("quarantine replayed", extra={"closed": len(places), "left": waiting - len(places)})
         return TableResult(
             table=self._table.name,
