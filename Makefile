@@ -21,7 +21,9 @@ export AIRFLOW_HOME ?= $(CURDIR)/.local/airflow
 demo: $(FETCHED) ## Start everything, change rows in PostgreSQL and watch them arrive. ONCE=1 one round, FRESH=1 from nothing, STORAGE=s3 in an object store
 	@$(RUN) -m local_stack.demo $(if $(ONCE),--once) $(if $(FRESH),--fresh) $(if $(STORAGE),--storage $(STORAGE))
 
-test: $(FETCHED) lint test-unit test-architecture test-dags test-spark test-kafka test-s3 test-crash test-stack ## Linters, types, import contracts and every test
+test: $(FETCHED) ## Linters, types, import contracts and every tier of tests but the cluster's
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint test-unit test-architecture test-dags
+	@$(MAKE) --no-print-directory test-spark test-kafka test-s3 test-crash test-stack
 	@echo "all tests passed"
 
 ##@ The local stack
@@ -76,7 +78,9 @@ test-crash: $(FETCHED) ## A seeded part of `make crash`
 crash: $(FETCHED) ## What crashes leave, kills, zombies: nothing lost, doubled, half-written. SEED=1, ONLY=kills, RECORD=1
 	@PYTHONPATH=include:tests $(RUN) -m crash --seed $(or $(SEED),1) $(if $(ONLY),--only $(ONLY)) $(if $(RECORD),--record)
 test-stack: $(FETCHED) ## The whole chain, driven through Airflow
-	@$(RUN) -m pytest tests/stack
+	@$(RUN) -m pytest tests/stack --ignore tests/stack/test_7_cluster.py
+test-cluster: $(FETCHED) ## A Spark cluster with the lake in a bucket; not part of `make test`
+	@$(RUN) -m pytest tests/stack/test_7_cluster.py
 bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
 	@$(RUN) -m artifacts fetch --group spark-bench || echo "no jar of Spark's own Avro reader: from_avro will be skipped"
 	@PYTHONPATH=include:tests $(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(PROFILE),--profile) $(if $(REFERENCE),--reference)
@@ -117,4 +121,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-spark test-kafka test-s3 test-crash test-stack crash bench fuzz lock log-store setup java help
+	test-architecture test-dags test-spark test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz lock log-store setup java help
