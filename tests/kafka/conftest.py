@@ -14,6 +14,10 @@ from local_stack.stack import RunningStack
 
 # The lake and the Spark session are those of the tier next door.
 sys.path.insert(0, str(Path(__file__).parents[1] / "spark"))
+
+from drained import Drained  # type: ignore[import-not-found]
+from orders import OLD  # type: ignore[import-not-found]
+
 pytest_plugins = ["spark.conftest"]
 
 
@@ -31,3 +35,10 @@ def broker(stack) -> Broker:
 @pytest.fixture
 def topic(request) -> str:
     return "t." + "".join(each if each.isalnum() else "_" for each in request.node.name)[:200]
+
+
+@pytest.fixture
+def drained(broker, chain, topic) -> Drained:
+    (key_id, key), (value_id, value) = OLD.schemas.items()
+    chain.registry.register(topic, keys={key_id: key}, values={value_id: value})
+    return Drained(broker, chain, topic)

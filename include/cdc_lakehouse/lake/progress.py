@@ -126,7 +126,3 @@ def subtracted(spans: Sequence[Span], others: Iterable[Span]) -> tuple[Span, ...
             if part[0] < part[1]
         ]
     return tuple(left)
-
-
-def offsets_as_spans(offsets: Iterable[int]) -> tuple[Span, ...]:
-    return joined((offset, offset + 1) for offset in offsets)
