@@ -29,6 +29,7 @@ from crash.records import (  # type: ignore[import-not-found]
     topic_of,
 )
 from local_stack import LocalStack, RunningStack
+from small_tables import SMALL  # type: ignore[import-not-found]
 from unit.registry_server import FakeRegistry  # type: ignore[import-not-found]
 
 PIPELINE = "crash"
@@ -36,13 +37,9 @@ ROOT = Path(__file__).parents[2]
 SMALL_BATCHES = 6
 """Records per batch of the golden run, so that a drain has several."""
 FEW_BATCHES = 16
-_SMALL = {
+_SETTINGS = {
+    **SMALL,
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.default.parallelism": "1",
 }
 _YAML = f"""\
 version: 1
@@ -185,7 +182,7 @@ def world(folder: Path) -> Iterator[World]:
     try:
         with LocalStack(folder / "stack").running("kafka", airflow=False) as stack:
             with (stack.site.layout.spark_conf / DEFAULTS_FILE).open("a", encoding="utf-8") as defaults:
-                defaults.writelines(f"{name} {value}\n" for name, value in _SMALL.items())
+                defaults.writelines(f"{name} {value}\n" for name, value in _SETTINGS.items())
             made = World(folder, stack, registry)
             for table, partitions in PARTITIONS.items():
                 made.create_topic(topic_of(table), partitions=partitions)

@@ -77,7 +77,8 @@ class Broker:
         for future in admin.create_partitions([NewPartitions(topic, total)]).values():
             future.result(SECONDS)
         until = time.monotonic() + SECONDS
-        while len(self.facts(topic).topics[topic].partitions) < total:
+        # Until a new partition has a leader its topic is silent.
+        while (found := self._known(topic)) is None or len(found.partitions) < total:
             assert time.monotonic() < until, f"{topic} has no {total} partitions"
 
     def age_out(self, topic: str, before: int, *, partition: int = 0) -> None:

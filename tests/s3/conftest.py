@@ -25,17 +25,13 @@ from cdc_lakehouse.config.storage_settings import StorageSettings, storage_setti
 from cdc_lakehouse.contract import ENV_CONNECTION_STORAGE
 from local_stack import LocalStack, RunningStack
 from local_stack.object_store import BUCKET, REGION, USER
+from small_tables import SMALL  # type: ignore[import-not-found]
 
 INCLUDE = Path(__file__).parents[2] / "include"
-SMALL = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.default.parallelism": "1",
+SETTINGS = {
+    **SMALL,
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
 }
-"""As in the tier of local disks."""
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +76,7 @@ def storage(connection: str) -> StorageSettings:
 def engine(home: Path, storage: StorageSettings) -> Iterator[LazySession]:
     conf = write_spark_conf(home / "conf", object_store=True)
     with (conf / DEFAULTS_FILE).open("a", encoding="utf-8") as defaults:
-        defaults.writelines(f"{name} {value}\n" for name, value in SMALL.items())
+        defaults.writelines(f"{name} {value}\n" for name, value in SETTINGS.items())
     os.environ["SPARK_CONF_DIR"] = str(conf)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_DIRS"] = str(home / "local")

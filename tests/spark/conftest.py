@@ -14,17 +14,13 @@ from pyspark.sql import SparkSession
 from artifacts.spark_conf import write_spark_conf
 from artifacts.spark_files import DEFAULTS_FILE
 from cdc_lakehouse.application.session import LazySession
+from small_tables import SMALL  # type: ignore[import-not-found]
 
 INCLUDE = Path(__file__).parents[2] / "include"
-SMALL = {
+SETTINGS = {
+    **SMALL,
     "spark.master": "local[2,2]",  # a task that fails is tried once more, as on a cluster
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.default.parallelism": "1",
 }
-"""Tables here have a dozen rows: compiling code and starting tasks would be all that is measured."""
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +32,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def engine(home: Path) -> Iterator[LazySession]:
     conf = write_spark_conf(home / "conf")
     with (conf / DEFAULTS_FILE).open("a", encoding="utf-8") as defaults:
-        defaults.writelines(f"{name} {value}\n" for name, value in SMALL.items())
+        defaults.writelines(f"{name} {value}\n" for name, value in SETTINGS.items())
     os.environ["SPARK_CONF_DIR"] = str(conf)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_DIRS"] = str(home / "local")
