@@ -10,12 +10,26 @@ from typing import Annotated
 
 import typer
 
-from bench import measure_decode, measure_drain, measure_memory, measure_spark  # type: ignore[import-not-found]
+from bench import (  # type: ignore[import-not-found]
+    measure_decode,
+    measure_drain,
+    measure_memory,
+    measure_spark,
+    measure_tables,
+)
 from bench.environment import environment  # type: ignore[import-not-found]
 from bench.report import Run, markdown, write  # type: ignore[import-not-found]
 from bench.results import Result, with_ratios  # type: ignore[import-not-found]
 from bench.spark_session import engine  # type: ignore[import-not-found]
-from bench.workloads import DECODE, DRAIN, LEDGER, MEMORY, UDF, chosen  # type: ignore[import-not-found]
+from bench.workloads import (  # type: ignore[import-not-found]
+    DECODE,
+    DRAIN,
+    LEDGER,
+    MEMORY,
+    TABLES,
+    UDF,
+    chosen,
+)
 
 LEAST_REPETITIONS = 5
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -25,7 +39,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def main(
     *,
     only: Annotated[
-        str | None, typer.Option(help="A part (udf, decode, memory, drain) or a workload.")
+        str | None, typer.Option(help="A part (udf, decode, memory, drain, tables) or a workload.")
     ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="The warm-up not counted.")] = LEAST_REPETITIONS,
     variants: Annotated[str | None, typer.Option(help="Some variants of udf or drain, by commas.")] = None,
@@ -37,7 +51,7 @@ def main(
     """Decode the same records in every way that we know."""
     names = chosen(only)
     if not names:
-        known = ", ".join(("udf", "decode", "memory", "drain", *chosen(None)))
+        known = ", ".join(("udf", "decode", "memory", "drain", "tables", *chosen(None)))
         sys.exit(f"error: no part or workload {only!r}; there are {known}")
     if reference and (only or variants or repetitions < LEAST_REPETITIONS):
         sys.exit(f"error: a reference run measures everything, {LEAST_REPETITIONS} times at least")
@@ -86,6 +100,10 @@ def _measured(
         for part in measure_drain.measure(repetitions=repetitions, folder=folder / "drain", only=wanted):
             yield part, []
         yield [], measure_drain.skipped()
+    if set(TABLES) & set(names):
+        _say("tables")
+        for part in measure_tables.measure(folder=folder / "tables"):
+            yield part, []
 
 
 def _say(name: str) -> None:

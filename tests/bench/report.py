@@ -65,7 +65,7 @@ def markdown(run: Run) -> str:
             *_head(run.environment),
             "",
             *_targets(outcomes(run.results)),
-            *(line for part in ("udf", "decode", "drain") for line in _part(part, run.results)),
+            *(line for part in ("udf", "decode", "drain", "tables") for line in _part(part, run.results)),
             *(["", "Not measured:", "", *(f"- {each}" for each in run.skipped)] if run.skipped else []),
             "",
         ]
@@ -120,6 +120,8 @@ def _part(part: str, results: Sequence[Result]) -> list[str]:
 
 def _told(part: str) -> dict[str, str]:
     """Variant -> what it does."""
+    if part == "tables":
+        return {}
     known = {"udf": spark_variants, "decode": decode_variants, "drain": drain_variants}
     told = {name: variant.does for name, variant in known[part].VARIANTS.items()}
     return told if part == "drain" else {**told, "ours_clean": _CLEAN}
@@ -152,8 +154,14 @@ _TITLES = {
     "udf": "Inside Spark, key and value, noop sink",
     "decode": "Decoding alone, one core",
     "drain": "From Kafka to a commit in bronze",
+    "tables": "A hundred small tables in one application",
 }
 _NOTES = {
+    "tables": [
+        "- a real broker, a hundred topics of two partitions, 500 records for each table before `tables_new` "
+        "and before `tables_news`; records/s are those of all tables together, 50,000 in every round",
+        "- seconds without the start of Spark, CPU of the whole process with it and without the broker's",
+    ],
     "drain": [
         "- a real broker, one million records in two partitions, micro-batches of half a million, a new "
         "table in every repetition; CPU without the broker's",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.results import Result  # type: ignore[import-not-found]
+from bench.workloads import TABLE_COUNT  # type: ignore[import-not-found]
 
 Verdict = Literal["goal met", "floor met", "not met", "not measured"]
 
@@ -17,14 +18,14 @@ class Target:
     workload: str
     variant: str
     against: str
-    measure: Literal["rate", "slowdown", "memory", "milliseconds"]
-    """`milliseconds`: how many more ours takes for one repetition."""
+    measure: Literal["rate", "slowdown", "memory", "milliseconds", "ms per table"]
+    """`milliseconds`: how many more ours takes for one repetition. `ms per table`: against nothing."""
     floor: float
     goal: float
 
     @property
     def unit(self) -> str:
-        return " ms" if self.measure == "milliseconds" else "x"
+        return "x" if self.measure in ("rate", "slowdown", "memory") else " ms"
 
     @property
     def more_is_better(self) -> bool:
@@ -49,6 +50,8 @@ TARGETS = (
     Target("drain Kafka -> bronze Delta, with commit", "drain_bronze", "ours", "from_avro", "rate", 2.3, 3.5),
     Target("drain Kafka -> bronze Delta, with commit", "drain_bronze", "ours", "identity", "rate", 0.7, 0.9),
     Target("the ledger, per batch", "drain_ledger", "ours", "plain", "milliseconds", 150, 0),
+    Target("an idle table of a hundred", "tables_idle", "ours", "ours", "ms per table", 20, 2),
+    Target("a small table with news, of a hundred", "tables_news", "ours", "ours", "ms per table", 600, 50),
     Target("memory of a Python worker", "udf_memory", "ours", "baseline", "memory", 1.2, 1),
 )
 
@@ -81,6 +84,7 @@ def _ratio(target: Target, ours: Result, other: Result) -> float:
         "slowdown": (other.median_rps, ours.median_rps),
         "memory": (ours.peak_rss_mb, other.peak_rss_mb),
         "milliseconds": (1000 * (_seconds(ours) - _seconds(other)), 1),
+        "ms per table": (1000 * _seconds(ours), TABLE_COUNT),
     }[target.measure]
     return float(over / under)
 

@@ -92,15 +92,19 @@ DECODE = (
 MEMORY = "udf_memory"
 DRAIN, LEDGER = "drain_bronze", "drain_ledger"
 """Measured together: they share a broker (`bench.measure_drain`)."""
+TABLE_COUNT = 100
+TABLES = ("tables_new", "tables_news", "tables_idle", "tables_merge")
+"""Rounds over a hundred small tables, each on top of the one before (`bench.measure_tables`)."""
 
 
 def chosen(only: str | None) -> list[str]:
-    """Workloads by a part (`udf`, `decode`, `memory`, `drain`), by their own name, or all."""
+    """Workloads by a part (`udf`, `decode`, `memory`, `drain`, `tables`), by their own name, or all."""
     parts = {
         "udf": [each.name for each in UDF],
         "decode": [each.name for each in DECODE],
         "memory": [MEMORY],
         "drain": [DRAIN, LEDGER],
+        "tables": list(TABLES),
     }
     everything = [name for names in parts.values() for name in names]
     if only is None:

@@ -10,7 +10,7 @@ from bench.drain_variants import VARIANTS as DRAINS  # type: ignore[import-not-f
 from bench.ledger_cost import WAYS  # type: ignore[import-not-found]
 from bench.results import Lap, Result, summary  # type: ignore[import-not-found]
 from bench.targets import Outcome, Target, outcomes, verdict  # type: ignore[import-not-found]
-from bench.workloads import DECODE, DRAIN, LEDGER, MEMORY, UDF, chosen  # type: ignore[import-not-found]
+from bench.workloads import DECODE, DRAIN, LEDGER, MEMORY, TABLES, UDF, chosen  # type: ignore[import-not-found]
 
 FASTER = Target("a rate", "w", "ours", "baseline", "rate", floor=18, goal=25)
 SMALLER = Target("a memory", "w", "ours", "baseline", "memory", floor=1.2, goal=1)
@@ -75,6 +75,13 @@ def test_what_a_step_costs_more_is_told_in_milliseconds():
     assert (outcome.ratio, outcome.target.unit, outcome.verdict) == (1000.0, " ms", "not met")
 
 
+def test_what_a_table_of_many_costs_is_told_in_milliseconds():
+    found = [result("tables_news", "ours", wall=10.0)]
+
+    outcome = outcome_of(found, "tables_news", "ours")
+    assert (outcome.ratio, outcome.target.unit, outcome.verdict) == (100.0, " ms", "floor met")
+
+
 def test_a_target_whose_variants_did_not_run_is_not_measured():
     assert {each.verdict for each in outcomes([])} == {"not measured"}
 
@@ -83,6 +90,7 @@ def test_every_target_names_variants_that_are_measured():
     measured = {(each.name, name) for each in (*UDF, *DECODE) for name in each.copies}
     measured |= {(MEMORY, "ours"), (MEMORY, "baseline")}
     measured |= {(DRAIN, name) for name in DRAINS} | {(LEDGER, name) for name in WAYS}
+    measured |= {(name, "ours") for name in TABLES}
     named = {
         (each.target.workload, name)
         for each in outcomes([])
@@ -97,4 +105,4 @@ def test_a_part_is_all_its_workloads():
     assert chosen("decode")[0] == "decode_envelope"
     assert chosen("udf_wide") == ["udf_wide"]
     assert chosen("nothing") == []
-    assert len(chosen(None)) == len(UDF) + len(DECODE) + 3
+    assert len(chosen(None)) == len(UDF) + len(DECODE) + 3 + len(TABLES)
