@@ -62,6 +62,8 @@ class TableIngest:
         self._read_again = read_again
         self._commits: list[CommitResult] = []
         self._amended: int | None = None
+        self._known = plan.version
+        """The newest version of which all is known that a commit on it has to know."""
         self._progress = Progress(plan.backlog)
 
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
@@ -72,14 +74,17 @@ class TableIngest:
         self._decoder = TableDecoder(
             self._application, self._table, registry=self._registry, existing=existing
         )
-        if existing is None:
-            create_if_missing(session, self._uri, schema=self._decoder.schema, properties=BRONZE_PROPERTIES)
+        if existing is None and create_if_missing(
+            session, self._uri, schema=self._decoder.schema, properties=BRONZE_PROPERTIES
+        ):
+            self._known = 0
         prepared = time.monotonic()
         if self._plan.amends:
             schema, attempt = self._decoder.schema, self._application.attempt
             self._ledger, self._amended = amend(
                 session, self._plan, uri=self._uri, attempt=attempt, schema=schema
             )
+            self._known = self._amended
         if self._plan.backlog:
             drain(
                 session,
@@ -123,9 +128,9 @@ class TableIngest:
                 marks=self._plan.marks,
             ),
             schema=self._decoder.schema,
-            known=self._commits[-1].version if self._commits else self._amended,
+            known=self._known,
         )
-        self._ledger = commit.ledger
+        self._ledger, self._known = commit.ledger, commit.version
         self._commits.append(commit)
         logger.info("batch committed", extra={"seq": commit.ledger.seq, "rows": commit.added.rows})
 

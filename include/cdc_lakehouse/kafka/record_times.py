@@ -24,6 +24,8 @@ _SETTINGS = {
     "fetch.message.max.bytes": "1024",
     "queued.max.messages.kbytes": "1024",
     "queued.min.messages": "1",
+    # That one suffices is no reason to leave the other partitions of the broker alone for a second.
+    "fetch.queue.backoff.ms": "5",
 }
 
 

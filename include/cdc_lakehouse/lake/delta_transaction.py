@@ -143,8 +143,8 @@ def _first_line(name: str, message: str | None) -> str:
 
 def create_table(
     session: SparkSession, uri: str, *, schema: StructType, properties: Mapping[str, str]
-) -> None:
-    """Version 0 of a table. A second call, or another's at the same moment, changes nothing.
+) -> bool:
+    """Version 0 of a table. A second call, or another's at the same moment, changes nothing: False.
 
     Delta's own builder takes a folder that is not empty for a table, and then does not make one: what a
     process leaves that ended before its first commit would stop the table for good.
@@ -154,7 +154,7 @@ def create_table(
     log = getattr(jvm, f"{_DELTA}.DeltaLog").forTable(session._jsparkSession, uri)
     transaction = log.startTransaction(none, none)
     if int(transaction.readVersion()) >= 0:
-        return
+        return False
     document = {
         "id": str(uuid4()),
         "format": {"provider": "parquet", "options": {}},
@@ -174,6 +174,8 @@ def create_table(
         # Somebody else made it, or it was made here and its answer lost: only the folder knows.
         if int(log.startTransaction(none, none).readVersion()) < 0:
             raise
+        return False
+    return True
 
 
 class DeltaTransaction:

@@ -16,9 +16,9 @@ LOG_RETENTION = "interval 365 days"
 
 def create_if_missing(
     session: SparkSession, uri: str, *, schema: StructType, properties: Mapping[str, str]
-) -> None:
-    """A second call, or a table that exists already, changes nothing."""
-    create_table(
+) -> bool:
+    """Whether it was made here. A second call, or a table that exists already, changes nothing."""
+    return create_table(
         session, uri, schema=schema, properties={"delta.logRetentionDuration": LOG_RETENTION, **properties}
     )
 
