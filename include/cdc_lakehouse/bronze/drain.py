@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.bronze.checkpoint import end_of_batch, starting_offsets
-from cdc_lakehouse.bronze.layout import lay_out
-from cdc_lakehouse.bronze.plan import DrainPlan
+from cdc_lakehouse.bronze.layout import Layout
 from cdc_lakehouse.bronze.progress import Progress
 from cdc_lakehouse.errors import CheckpointTakenError
+from cdc_lakehouse.kafka.facts import TopicFacts
 from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.ledger import Ranges
 
 logger = logging.getLogger(__name__)
 
 WriteBatch = Callable[[DataFrame, Ranges], None]
+Offsets = Mapping[str, Mapping[int, int]]
+
+
+class Reading(Protocol):
+    """What one query reads: a table's plan, or that of several."""
+
+    @property
+    def table(self) -> str: ...
+    @property
+    def topics(self) -> Sequence[TopicFacts]: ...
+    @property
+    def start(self) -> Offsets: ...
+    def added(self, start: Offsets, end: Offsets) -> Ranges: ...
 
 
 def drain(
     session: SparkSession,
-    plan: DrainPlan,
+    plan: Reading,
     *,
     write: WriteBatch,
     checkpoint: str,
     kafka: Mapping[str, str],
     max_offsets_per_trigger: int,
+    layout: Layout,
     progress: Progress,
 ) -> None:
     """Call `write` with each micro-batch and its exact range, in order; raise what it raised.
@@ -38,8 +53,6 @@ def drain(
     call with a plan that was carried out already is stopped by `write`.
     """
     refuse_unless_empty(checkpoint, plan)
-    cores = session.sparkContext.defaultParallelism
-    layout = lay_out(plan.backlogs(), cores=cores, per_batch=max_offsets_per_trigger)
     records = _records(
         session,
         plan,
@@ -74,7 +87,12 @@ def drain(
             query.stop()
 
 
-def refuse_unless_empty(checkpoint: str, plan: DrainPlan) -> None:
+def offsets_in(added: Ranges) -> int:
+    """Transactions and compaction leave fewer records than that."""
+    return sum(until - start for partitions in added.values() for start, until in partitions.values())
+
+
+def refuse_unless_empty(checkpoint: str, plan: Reading) -> None:
     """Spark would begin where a checkpoint that is there already ends, and not where the plan does."""
     if files.folders(checkpoint):
         raise CheckpointTakenError(table=plan.table, path=checkpoint)
@@ -82,7 +100,7 @@ def refuse_unless_empty(checkpoint: str, plan: DrainPlan) -> None:
 
 def _records(
     session: SparkSession,
-    plan: DrainPlan,
+    plan: Reading,
     *,
     kafka: Mapping[str, str],
     max_offsets_per_trigger: int,
@@ -106,10 +124,10 @@ def _records(
 class _Batches:
     """Spark's callback: knows where the batch before ended, keeps what `write` raised."""
 
-    plan: DrainPlan
+    plan: Reading
     write: WriteBatch
     checkpoint: str
-    position: Mapping[str, Mapping[int, int]]
+    position: Offsets
     tasks: int | None
     progress: Progress
     failure: Exception | None = None
@@ -123,7 +141,7 @@ class _Batches:
         end = end_of_batch(self.checkpoint, batch_id)
         added = self.plan.added(self.position, end)
         logger.info("batch planned", extra={"batch": batch_id, "ranges": added})
-        offsets = sum(until - start for parts in added.values() for start, until in parts.values())
+        offsets = offsets_in(added)
         self.progress.reading(offsets)
         try:
             self.write(batch if self.tasks is None else batch.coalesce(self.tasks), added)

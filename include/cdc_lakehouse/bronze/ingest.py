@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,11 +15,12 @@ from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.amend import amend
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
-from cdc_lakehouse.bronze.layout import is_small
+from cdc_lakehouse.bronze.layout import is_small, lay_out
 from cdc_lakehouse.bronze.mass import refuse_in_mass
-from cdc_lakehouse.bronze.plan import DrainPlan, refuse_other_topics, refuse_unless_next
+from cdc_lakehouse.bronze.plan import DrainPlan, going_on, refuse_other_topics, refuse_unless_next
 from cdc_lakehouse.bronze.progress import Progress
 from cdc_lakehouse.bronze.read_again import unfit_timestamp
+from cdc_lakehouse.bronze.sorted_udf import Destination
 from cdc_lakehouse.bronze.table_decoder import TableDecoder
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
 from cdc_lakehouse.bronze.written_file import WrittenFile
@@ -53,7 +55,7 @@ class TableIngest:
         `read_again` reads what Spark's source cannot.
         """
         self._application = application
-        self._table = table
+        self.table = table
         self._plan = plan
         self._registry = registry
         self._uri = application.lake.bronze(table.name)
@@ -64,72 +66,123 @@ class TableIngest:
         self._amended: int | None = None
         self._known = plan.version
         """The newest version of which all is known that a commit on it has to know."""
-        self._progress = Progress(plan.backlog)
+        self._decoder: TableDecoder | None = None
+        self.progress = Progress(plan.backlog)
+        self._seconds: dict[str, float] = {}
+        self._tables = 1
+        """In the query that read it."""
 
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
-        """Drain the plan. A second call finds the ledger advanced and is refused as superseded."""
+        """Drain the plan, or what a query together with other tables left of it.
+
+        A second ingest of the same plan finds the ledger advanced and is refused as superseded.
+        """
         session = self._application.spark.isolated(small=is_small(self._plan.backlog))
-        started = time.monotonic()
-        existing = schema_of(session, self._uri)
-        self._decoder = TableDecoder(
-            self._application, self._table, registry=self._registry, existing=existing
-        )
-        if existing is None and create_if_missing(
-            session, self._uri, schema=self._decoder.schema, properties=BRONZE_PROPERTIES
-        ):
-            self._known = 0
-        prepared = time.monotonic()
-        if self._plan.amends:
-            schema, attempt = self._decoder.schema, self._application.attempt
-            self._ledger, self._amended = amend(
-                session, self._plan, uri=self._uri, attempt=attempt, schema=schema
-            )
-            self._known = self._amended
-        if self._plan.backlog:
-            drain(
-                session,
-                self._plan,
-                write=self._write,
-                checkpoint=self._application.lake.checkpoint(self._table.name, self._application.attempt),
-                kafka=kafka,
-                max_offsets_per_trigger=self._table.max_offsets_per_trigger,
-                progress=self._progress,
-            )
-        seconds = {"prepare": prepared - started, "drain": time.monotonic() - prepared}
-        return self._result({name: round(value, 3) for name, value in seconds.items()})
+        self.prepare(session)
+        if self.is_behind:
+            plan = self.rest
+            with self._timed("drain"):
+                per_batch, cores = self.table.max_offsets_per_trigger, session.sparkContext.defaultParallelism
+                drain(
+                    session,
+                    plan,
+                    write=self._write,
+                    checkpoint=self._application.lake.checkpoint(self.table.name, self._application.attempt),
+                    kafka=kafka,
+                    max_offsets_per_trigger=per_batch,
+                    layout=lay_out(plan.backlogs(), cores=cores, per_batch=per_batch),
+                    progress=self.progress,
+                )
+        return self.result()
+
+    def prepare(self, session: SparkSession) -> None:
+        """Schemas, the table, what was decided about it: all that comes before rows. Done once."""
+        if self._decoder is not None:
+            return
+        with self._timed("prepare"):
+            existing = schema_of(session, self._uri)
+            decoder = TableDecoder(self._application, self.table, registry=self._registry, existing=existing)
+            if existing is None and create_if_missing(
+                session, self._uri, schema=decoder.schema, properties=BRONZE_PROPERTIES
+            ):
+                self._known = 0
+            if self._plan.amends:
+                attempt = self._application.attempt
+                self._ledger, self._amended = amend(
+                    session, self._plan, uri=self._uri, attempt=attempt, schema=decoder.schema
+                )
+                self._known = self._amended
+            self._decoder = decoder
+
+    @property
+    def rest(self) -> DrainPlan:
+        """What is left to read of the plan."""
+        return going_on(self._plan, self._ledger)
+
+    @property
+    def is_behind(self) -> bool:
+        return any(backlog > 0 for backlog in self.rest.backlogs())
+
+    @property
+    def destination(self) -> Destination:
+        """Of its records in a query together with other tables."""
+        return Destination(self._prepared().plans(self._plan.topic_ids), self._uri)
+
+    def read_together(self, *, tables: int, seconds: float) -> None:
+        """A batch of its records was read beside those of others: told in the report."""
+        self._seconds["drain"] = self._seconds.get("drain", 0.0) + seconds
+        self._tables = tables
 
     def so_far(self) -> TableResult | None:
         """What is committed, for the report of a drain that failed; None when nothing is."""
-        return self._result({}) if self._commits else None
+        return self.result() if self._commits else None
 
     def _write(self, batch: DataFrame, added: Ranges) -> None:
         """One batch, one commit."""
         if not added:
             return
+        refuse_unless_next(self._ledger, added, attempt=self._application.attempt)
+        files = self._written(batch, added)
+        names = [topic.name for topic in self._plan.topics]
+        # Asked for after the records were read.
+        topic_ids = None if self._topic_ids is None else self._topic_ids(names)
+        self.commit(batch.sparkSession, files, added, topic_ids=topic_ids)
+
+    def commit(
+        self,
+        session: SparkSession,
+        files: list[WrittenFile],
+        added: Ranges,
+        *,
+        topic_ids: Mapping[str, str] | None,
+    ) -> None:
+        """Make `files` the rows of `added`. A second call with the same is refused as superseded."""
         attempt = self._application.attempt
         refuse_unless_next(self._ledger, added, attempt=attempt)
-        files = self._written(batch, added)
-        self._refuse_other_topics()
+        if topic_ids is not None:
+            # A topic that was made again while it was read gives out records that are not the plan's.
+            refuse_other_topics(self._plan, topic_ids)
         fresh = Added.of_files(files)
         run = Added.together([*(commit.added for commit in self._commits), fresh])
         self._warn_of_bad_rows(fresh)
-        refuse_in_mass(run, self._table.quarantine_limit, table=self._table.name)
+        refuse_in_mass(run, self.table.quarantine_limit, table=self.table.name)
         seen = fresh.seen_through
-        commit = append(
-            batch.sparkSession,
-            files,
-            uri=self._uri,
-            before=self._ledger,
-            after=self._ledger.advanced(
-                added,
-                attempt=attempt,
-                seen_through=None if seen is None else seen.isoformat(),
-                planned=self._plan.planned,
-                marks=self._plan.marks,
-            ),
-            schema=self._decoder.schema,
-            known=self._known,
-        )
+        with self._timed("commit"):
+            commit = append(
+                session,
+                files,
+                uri=self._uri,
+                before=self._ledger,
+                after=self._ledger.advanced(
+                    added,
+                    attempt=attempt,
+                    seen_through=None if seen is None else seen.isoformat(),
+                    planned=self._plan.planned,
+                    marks=self._plan.marks,
+                ),
+                schema=self._prepared().schema,
+                known=self._known,
+            )
         self._ledger, self._known = commit.ledger, commit.version
         self._commits.append(commit)
         logger.info("batch committed", extra={"seq": commit.ledger.seq, "rows": commit.added.rows})
@@ -151,12 +204,20 @@ class TableIngest:
         def write(plans: DecodePlans, *, wide: bool) -> list[WrittenFile]:
             return write_files(batch, plans, folder=self._uri, attempt=attempt, wide=wide)
 
-        return self._decoder.decoded(write, batch=added, topic_ids=self._plan.topic_ids)
+        return self._prepared().decoded(write, batch=added, topic_ids=self._plan.topic_ids)
 
-    def _refuse_other_topics(self) -> None:
-        """A topic that was made again while it was read gives out records that are not the plan's."""
-        if self._topic_ids is not None:
-            refuse_other_topics(self._plan, self._topic_ids([topic.name for topic in self._plan.topics]))
+    def _prepared(self) -> TableDecoder:
+        if self._decoder is None:
+            raise RuntimeError(f"{self.table.name} is not prepared")
+        return self._decoder
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[what] = self._seconds.get(what, 0.0) + time.monotonic() - started
 
     @staticmethod
     def _warn_of_bad_rows(added: Added) -> None:
@@ -164,12 +225,13 @@ class TableIngest:
             count = added.errors_by_code[code]
             logger.warning("undecodable records", extra={"code": code, "records": count, "first": rows})
 
-    def _result(self, seconds: Mapping[str, float]) -> TableResult:
+    def result(self) -> TableResult:
+        """As the report tells it."""
         added = Added.together(commit.added for commit in self._commits)
         version = self._commits[-1].version if self._commits else self._amended
         seen, decode_seconds = added.seen_through, added.decode_seconds
         return TableResult(
-            table=self._table.name,
+            table=self.table.name,
             status=TableStatus.IDLE if version is None else TableStatus.ADVANCED,
             ranges=self._ranges(),
             counts={
@@ -180,12 +242,12 @@ class TableIngest:
             errors_by_code=added.errors_by_code,
             seen_through=None if seen is None else seen.isoformat(),
             lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
-            seconds=seconds,
+            seconds={name: round(value, 3) for name, value in self._seconds.items()},
             versions={} if version is None else {"bronze": version},
             batches=len(self._commits),
-            drain=self._progress.pace().report(),
+            drain={**self.progress.pace().report(), "tables": self._tables},
             schema_ids=added.schema_ids(),
-            registry=self._decoder.registry,
+            registry=self._prepared().registry,
             decode_seconds=round(decode_seconds, 3),
             decoded_per_second=round(added.rows / decode_seconds) if decode_seconds else None,
             bad_rows=added.bad_rows_by_code(),

@@ -6,11 +6,14 @@ import logging
 from dataclasses import replace
 from functools import partial
 
+from cdc_lakehouse import log
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import UnfinishedError, each_table
 from cdc_lakehouse.bronze.ingest import TableIngest
 from cdc_lakehouse.bronze.look import DrainTask, look, looked
 from cdc_lakehouse.bronze.read_again import read_again
+from cdc_lakehouse.bronze.sharing import share_out
+from cdc_lakehouse.bronze.together import SharedDrain
 from cdc_lakehouse.config.kafka_settings import bootstrap_servers, java_kafka_settings, librdkafka_settings
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role, registry_settings
@@ -44,28 +47,52 @@ def _drain(application: Application, tasks: dict[str, DrainTask]) -> list[TableR
         extra={"tables": len(tasks), "backlog": sum(task.plan.backlog for task in longest_first)},
     )
     with SchemaRegistry(registry.url, login=registry.login, password=registry.password) as schemas:
+        runs = {}
+        for task in longest_first:
+            with log.bound(table=task.table.name):
+                runs[task.table.name] = TableIngest(
+                    application,
+                    task.table,
+                    plan=task.plan,
+                    registry=schemas,
+                    topic_ids=task.cluster.topic_ids,
+                    read_again=partial(read_again, settings=librdkafka_settings(connection)),
+                )
+        together = _drain_together(application, longest_first, runs)
+        alone = [task.table for task in longest_first if task.table.name not in together]
+        return [*together.values(), *_drain_alone(application, alone, runs)]
 
-        def work(table: Table) -> TableResult:
-            task = tasks[table.name]
-            run = TableIngest(
-                application,
-                table,
-                plan=task.plan,
-                registry=schemas,
-                topic_ids=task.cluster.topic_ids,
-                read_again=partial(read_again, settings=librdkafka_settings(connection)),
-            )
-            try:
-                return run.run(kafka=java_kafka_settings(connection))
-            except Exception as exc:
-                # What is committed stays, whatever came then, and the report says so.
-                if (so_far := run.so_far()) is not None:
-                    raise UnfinishedError(so_far) from exc
-                raise
 
-        return each_table(
+def _drain_together(
+    application: Application, tasks: list[DrainTask], runs: dict[str, TableIngest]
+) -> dict[str, TableResult]:
+    """Those of the small tables that need no query of their own."""
+    connection = application.connection(Role.KAFKA)
+    found: dict[str, TableResult] = {}
+    for group in share_out((task.plan, task.table.max_offsets_per_trigger) for task in tasks):
+        shared = SharedDrain(
             application,
-            work,
-            tables=[task.table for task in longest_first],
+            {plan.table: runs[plan.table] for plan in group.plans},
+            topic_ids=tasks[0].cluster.topic_ids,
             bootstrap=bootstrap_servers(connection),
         )
+        found |= shared.run(kafka=java_kafka_settings(connection))
+    return found
+
+
+def _drain_alone(
+    application: Application, tables: list[Table], runs: dict[str, TableIngest]
+) -> list[TableResult]:
+    connection = application.connection(Role.KAFKA)
+
+    def work(table: Table) -> TableResult:
+        run = runs[table.name]
+        try:
+            return run.run(kafka=java_kafka_settings(connection))
+        except Exception as exc:
+            # What is committed stays, whatever came then, and the report says so.
+            if (so_far := run.so_far()) is not None:
+                raise UnfinishedError(so_far) from exc
+            raise
+
+    return each_table(application, work, tables=tables, bootstrap=bootstrap_servers(connection))

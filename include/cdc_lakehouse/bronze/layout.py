@@ -24,6 +24,11 @@ class Layout:
     """
 
 
+def together(cores: int) -> Layout:
+    """Of a batch of many small tables: a task of each core reads a share of all their partitions."""
+    return Layout(records_per_task=_SMALLEST_PIECE, tasks=max(1, cores))
+
+
 def is_small(backlog: int) -> bool:
     """Whether reading it takes less time than compiling code for it."""
     return backlog <= _SMALL

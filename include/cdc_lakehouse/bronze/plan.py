@@ -142,6 +142,18 @@ def plan_drain(
     )
 
 
+def going_on(plan: DrainPlan, ledger: Ledger) -> DrainPlan:
+    """What is left to read of a plan when its table stands at `ledger`."""
+    start = {
+        topic: {
+            p: offset if (end := ledger.end(plan.sources[topic], p)) is None else end
+            for p, offset in partitions.items()
+        }
+        for topic, partitions in plan.start.items()
+    }
+    return replace(plan, start=start)
+
+
 def never_read(ledger: Ledger, topics: tuple[str, ...], *, facts: ClusterFacts) -> tuple[TopicFacts, ...]:
     """Topics that this table meets for the first time: the pipeline's `start` decides where it begins.
 

@@ -88,7 +88,7 @@ class TableDecoder:
         """
         while True:
             try:
-                return work(self._plans(topic_ids), wide=self._wide)
+                return work(self.plans(topic_ids), wide=self._wide)
             except Exception as exc:
                 if (known := known_failure(str(exc), root=self._root, table=self._table.name)) is not None:
                     raise known from exc
@@ -111,7 +111,8 @@ class TableDecoder:
                     persists=timedelta() if self._quarantined else PERSISTS,
                 )
 
-    def _plans(self, topic_ids: Mapping[str, str]) -> DecodePlans:
+    def plans(self, topic_ids: Mapping[str, str]) -> DecodePlans:
+        """For a worker, with all schemas that are known by now."""
         return DecodePlans(
             table=self._table.name,
             columns=self._known.columns,

@@ -9,6 +9,8 @@ from datetime import datetime
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
 
+SHARED = "-shared"
+
 
 def safe(name: str) -> str:
     """A name that may become part of a path. Names come from files and from Kafka: they are input."""
@@ -54,6 +56,10 @@ class Lake:
     def checkpoint(self, table: str, attempt: str) -> str:
         folder = f"{self.scratch}/{safe(table)}" if self.scratch else self.checkpoints(table)
         return f"{folder}/{safe(attempt)}"
+
+    def shared_checkpoint(self, first: str, attempt: str) -> str:
+        """Of a query over several tables: it lies, and is cleaned, with those of the first of them."""
+        return f"{self.checkpoint(first, attempt)}{SHARED}"
 
     def run(self, attempt: str, job: str) -> str:
         """Folder of the reports of one attempt; its date is the attempt's own."""
