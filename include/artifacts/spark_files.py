@@ -116,6 +116,7 @@ def render_logging() -> str:
         "mergesource": ("org.apache.spark.rdd.MapPartitionsRDD", "error"),
         "kafkaconfig": ("org.apache.kafka.clients.admin.AdminClientConfig", "error"),
         "consumerconfig": ("org.apache.kafka.clients.consumer.ConsumerConfig", "error"),
+        "consumerpool": ("org.apache.spark.sql.kafka010.consumer.InternalKafkaConsumerPool", "error"),
     }
     lines = [
         "rootLogger.level = warn",

@@ -144,3 +144,14 @@ def test_the_times_of_records_are_read_at_their_offsets(broker, topic):
     found = record_times(broker.settings, {(topic, 0): 7, (topic, 1): 0, (topic, 2): 0})
 
     assert found == {(topic, 0): 1_700_000_009_000, (topic, 1): 1_700_000_001_000}
+
+
+def test_the_times_of_many_partitions_are_read_in_one_round(broker, topic):
+    """A client that has one record waiting must not leave the other partitions alone for a while."""
+    broker.create(topic, partitions=30, retention_ms="-1")
+    for partition in range(30):
+        broker.send(topic, FIVE, partition=partition, timestamp=1_700_000_000_000 + partition)
+
+    found = record_times(broker.settings, {(topic, partition): 2 for partition in range(30)})
+
+    assert found == {(topic, partition): 1_700_000_000_000 + partition for partition in range(30)}

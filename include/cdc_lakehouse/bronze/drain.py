@@ -20,6 +20,14 @@ from cdc_lakehouse.lake.ledger import Ranges
 
 logger = logging.getLogger(__name__)
 
+_CLIENT = {
+    # Behind the last record a client asks for the next ones at once, and on that connection the broker
+    # answers nothing else before it gives up waiting for them: half a second by default, per partition.
+    "kafka.fetch.max.wait.ms": "10",
+    # Spark makes one per partition and run, and nobody looks into any of them.
+    "kafka.enable.metrics.push": "false",
+    "kafka.auto.include.jmx.reporter": "false",
+}
 WriteBatch = Callable[[DataFrame, Ranges], None]
 Offsets = Mapping[str, Mapping[int, int]]
 
@@ -109,6 +117,7 @@ def _records(
     return (
         session.readStream.format("kafka")
         .options(**{f"kafka.{key}": value for key, value in kafka.items()})
+        .options(**_CLIENT)
         .option("kafka.isolation.level", "read_committed")
         .option("subscribe", ",".join(topic.name for topic in plan.topics))
         .option("startingOffsets", starting_offsets(plan.start))
