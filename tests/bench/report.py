@@ -91,9 +91,10 @@ def _targets(found: Sequence[Outcome]) -> list[str]:
         target = each.target
         least = "" if target.more_is_better else "<= "
         ratio = "-" if each.ratio is None else f"{each.ratio}{target.unit}"
+        against = "-" if target.against == target.variant else f"`{target.against}`"
         floor, goal = (f"{least}{bound}{target.unit}" for bound in (target.floor, target.goal))
         lines.append(
-            f"| {target.what} | `{target.workload}` | `{target.against}` | {floor} | {goal} | {ratio} "
+            f"| {target.what} | `{target.workload}` | {against} | {floor} | {goal} | {ratio} "
             f"| {each.verdict} |"
         )
     return lines

@@ -14,6 +14,7 @@ from drained import KEY, value  # type: ignore[import-not-found]
 from orders import OLD  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze import ingest as bronze_ingest
+from cdc_lakehouse.bronze import write
 from cdc_lakehouse.bronze.job import ingest
 from cdc_lakehouse.bronze.together import SharedDrain
 from cdc_lakehouse.contract import ENV_CONNECTION_KAFKA, ENV_CONNECTION_REGISTRY, TableResult
@@ -184,12 +185,10 @@ def test_an_attempt_that_ends_behind_half_of_its_commits_is_continued(group, mon
     group.create(*names)
     for name in names:
         group.send(name, 1, 2)
-    append = bronze_ingest.append
-
     def half(*args: Any, after: Any, **more: Any) -> Any:
         if after.table in names[3:]:
             raise RuntimeError("the driver is gone")
-        return append(*args, after=after, **more)
+        return write.append(*args, after=after, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(bronze_ingest, "append", half)

@@ -207,8 +207,8 @@ def test_an_id_that_means_another_schema_now_writes_nothing(stocked):
 
 def test_workers_that_do_not_find_what_they_were_sent_end_the_run(stocked, monkeypatch):
     """Instead of the same pass for ever."""
-    plans = TableDecoder._plans
-    monkeypatch.setattr(TableDecoder, "_plans", lambda self, ids: replace(plans(self, ids), schemas={}))
+    plans = TableDecoder.plans
+    monkeypatch.setattr(TableDecoder, "plans", lambda self, ids: replace(plans(self, ids), schemas={}))
 
     with pytest.raises(RuntimeError, match="which they were sent"):
         stocked.ingest(ORDERS, [order(2, 3)])
