@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from broker import Broker  # type: ignore[import-not-found]
 from chain import Chain, table_of  # type: ignore[import-not-found]
-from drained import KEY, value  # type: ignore[import-not-found]
+from drained import ANY_TIMESTAMP, KEY, value  # type: ignore[import-not-found]
 from orders import OLD  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze import ingest as bronze_ingest
@@ -19,6 +19,7 @@ from cdc_lakehouse.bronze.job import ingest
 from cdc_lakehouse.bronze.together import SharedDrain
 from cdc_lakehouse.contract import ENV_CONNECTION_KAFKA, ENV_CONNECTION_REGISTRY, TableResult
 from cdc_lakehouse.lake import files
+from cdc_lakehouse.lake.names import SHARED
 from unit.registry_server import FakeRegistry  # type: ignore[import-not-found]
 
 UNKNOWN = b"\x00\x00\x00\x03\xe7" + value(1)[5:]
@@ -35,9 +36,9 @@ class Group:
     prefix: str
     names: list[str] = field(default_factory=list)
 
-    def create(self, *names: str) -> None:
+    def create(self, *names: str, **settings: str) -> None:
         for name in names:
-            self.broker.create(self.topic(name), partitions=2)
+            self.broker.create(self.topic(name), partitions=2, **settings)
         self.names.extend(names)
 
     def topic(self, name: str) -> str:
@@ -63,7 +64,7 @@ class Group:
 
     def _checkpoints(self, name: str, *, shared: bool) -> list[str]:
         found = [folder.name for folder in files.folders(self.chain.lake.checkpoints(name))]
-        return [each for each in found if each.endswith("-shared") is shared]
+        return [each for each in found if (SHARED in each) is shared]
 
 
 @pytest.fixture
@@ -80,8 +81,8 @@ def group(broker, chain, topic, stack, registry, monkeypatch) -> Group:
     found = Group(broker, chain, topic)
     create = found.create
 
-    def known_too(*names: str) -> None:
-        create(*names)
+    def known_too(*names: str, **settings: str) -> None:
+        create(*names, **settings)
         for name in names:
             for side, (schema_id, text) in zip(("key", "value"), OLD.schemas.items(), strict=True):
                 _register(registry, f"{found.topic(name)}-{side}", schema_id, text)
@@ -161,6 +162,39 @@ def test_a_topic_that_is_made_again_behind_the_plan_fails_its_table_alone(group,
     codes = {name: result.error and result.error.code for name, result in found.items()}
     assert codes == {"fine": None, "late": None, "moved": "KAFKA_MOVED"}
     assert [group.rows(name) for name in group.names] == [[(0, 0), (0, 1)], [(0, 0), (0, 1)], []]
+    assert group.own_queries() == []
+
+
+def test_a_topic_that_ends_the_query_costs_the_other_tables_nothing(group, monkeypatch):
+    """It has less now than was read of the one before."""
+    group.create("fine", "late", "moved")
+    for name in group.names:
+        group.send(name, 1, 2)
+    group.run()
+    for name in group.names:
+        group.send(name, 3)
+
+    before_the_shared_query(
+        monkeypatch, lambda: group.broker.create_again(group.topic("moved"), partitions=2)
+    )
+    found = group.run()
+
+    codes = {name: result.error and result.error.code for name, result in found.items()}
+    assert codes == {"fine": None, "late": None, "moved": "KAFKA_MOVED"}
+    assert [len(group.rows(name)) for name in group.names] == [3, 3, 2]
+    assert group.own_queries() == ["moved"]
+
+
+def test_a_record_that_ends_the_query_costs_the_other_tables_nothing(group):
+    group.create("fine", "late", "odd", **ANY_TIMESTAMP)
+    for name in ("fine", "late"):
+        group.send(name, 1, 2)
+    group.broker.send(group.topic("odd"), [value(1)], key=KEY, timestamp=2**62)
+
+    found = group.run()
+
+    assert [found[name].counts["appended"] for name in group.names] == [2, 2, 1]
+    assert group.own_queries() == ["odd"]
 
 
 def test_a_table_that_another_attempt_advanced_meanwhile_is_not_doubled(group, monkeypatch):
@@ -185,6 +219,7 @@ def test_an_attempt_that_ends_behind_half_of_its_commits_is_continued(group, mon
     group.create(*names)
     for name in names:
         group.send(name, 1, 2)
+
     def half(*args: Any, after: Any, **more: Any) -> Any:
         if after.table in names[3:]:
             raise RuntimeError("the driver is gone")

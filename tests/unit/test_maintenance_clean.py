@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.names import SHARED, Lake
 from cdc_lakehouse.maintenance.clean import clean_checkpoints, plan_clean
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
@@ -30,6 +30,10 @@ def left(tmp_path) -> list[str]:
 
 def test_an_attempt_older_than_the_retention_is_chosen():
     assert plan_clean([OLD, YOUNG], now=NOW, retention=DAY) == [OLD]
+
+
+def test_the_checkpoint_of_a_query_over_many_tables_is_chosen_too():
+    assert plan_clean([f"{OLD}{SHARED}0", f"{YOUNG}{SHARED}1"], now=NOW, retention=DAY) == [f"{OLD}{SHARED}0"]
 
 
 @pytest.mark.parametrize(

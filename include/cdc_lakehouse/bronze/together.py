@@ -18,14 +18,20 @@ from cdc_lakehouse.application.per_table import UnfinishedError, each_table
 from cdc_lakehouse.bronze.drain import drain, offsets_in
 from cdc_lakehouse.bronze.ingest import TableIngest, TopicIds
 from cdc_lakehouse.bronze.layout import together
+from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.progress import Progress
+from cdc_lakehouse.bronze.read_again import unfit_timestamp
 from cdc_lakehouse.bronze.sharing import MOST_RECORDS, SharedPlan
 from cdc_lakehouse.bronze.sorted_udf import Sorted, write_files_by_table
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult
+from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.lake.ledger import Ranges
 
 logger = logging.getLogger(__name__)
+
+_QUERIES = 3
+"""One that a table ended is followed by one without that table, but not for ever."""
 
 
 @dataclass(slots=True)
@@ -45,24 +51,37 @@ class SharedDrain:
         """Results of the tables that are done with; those that it lacks want a query of their own."""
         session = self.application.spark.isolated(small=True)
         self._each(self.ingests, lambda name: self.ingests[name].prepare(session))
-        try:
-            self._drain(session, kafka)
-        except Exception as exc:  # noqa: BLE001 - whose fault it is, of one or of all, their own queries tell
-            logger.warning("tables are drained one by one", extra={"reason": type(exc).__name__})
-            self.left |= {name for name in self._going_on() if self.ingests[name].is_behind}
+        for number in range(_QUERIES):
+            behind = self._behind()
+            if not behind:
+                break
+            try:
+                self._drain(session, behind, number=number, kafka=kafka)
+            except Exception as exc:  # noqa: BLE001 - what is wrong, with one or all, their own queries tell
+                blamed = self._blamed(exc, behind) or behind.keys()
+                logger.warning(
+                    "a query over many tables failed",
+                    extra={"reason": type(exc).__name__, "drained_alone": sorted(blamed)},
+                )
+                self.left |= blamed
+        self.left |= self._behind().keys()
         return {**self.failed, **{name: self.ingests[name].result() for name in self._going_on()}}
 
-    def _drain(self, session: SparkSession, kafka: Mapping[str, str]) -> None:
-        rests = [self.ingests[name].rest for name in self._going_on() if self.ingests[name].is_behind]
-        if not rests:
-            return
-        plan = SharedPlan(tuple(rests))
-        attempt = self.application.attempt
+    def _drain(
+        self,
+        session: SparkSession,
+        behind: Mapping[str, DrainPlan],
+        *,
+        number: int,
+        kafka: Mapping[str, str],
+    ) -> None:
+        plan = SharedPlan(tuple(behind.values()))
+        first, attempt = next(iter(behind)), self.application.attempt
         drain(
             session,
             plan,
             write=lambda batch, added: self._write(batch, plan.by_table(added)),
-            checkpoint=self.application.lake.shared_checkpoint(rests[0].table, attempt),
+            checkpoint=self.application.lake.shared_checkpoint(first, attempt, number=number),
             kafka=kafka,
             max_offsets_per_trigger=MOST_RECORDS,
             layout=together(session.sparkContext.defaultParallelism),
@@ -92,6 +111,24 @@ class SharedDrain:
         for name, reason in found.failures.items():
             logger.info("the table is drained alone", extra={"table": name, "reason": reason})
             self.left.add(name)
+
+    def _blamed(self, exc: Exception, behind: Mapping[str, DrainPlan]) -> set[str]:
+        """Tables of which it is plain that they ended the query; the others may have another one."""
+        unfit = (unfit_timestamp(str(exc)) or "").rpartition("/")[0]
+        try:
+            now = self.topic_ids([topic.name for plan in behind.values() for topic in plan.topics])
+        except LakehouseError:
+            return set()
+        return {
+            name
+            for name, plan in behind.items()
+            if any(topic.name == unfit or now.get(topic.name) != topic.topic_id for topic in plan.topics)
+        }
+
+    def _behind(self) -> dict[str, DrainPlan]:
+        """What is still to be read together."""
+        rests = {name: self.ingests[name] for name in self._going_on()}
+        return {name: ingest.rest for name, ingest in rests.items() if ingest.is_behind}
 
     def _going_on(self) -> list[str]:
         return [name for name in self.ingests if name not in self.failed and name not in self.left]

@@ -57,9 +57,9 @@ class Lake:
         folder = f"{self.scratch}/{safe(table)}" if self.scratch else self.checkpoints(table)
         return f"{folder}/{safe(attempt)}"
 
-    def shared_checkpoint(self, first: str, attempt: str) -> str:
+    def shared_checkpoint(self, first: str, attempt: str, *, number: int) -> str:
         """Of a query over several tables: it lies, and is cleaned, with those of the first of them."""
-        return f"{self.checkpoint(first, attempt)}{SHARED}"
+        return f"{self.checkpoint(first, attempt)}{SHARED}{number}"
 
     def run(self, attempt: str, job: str) -> str:
         """Folder of the reports of one attempt; its date is the attempt's own."""

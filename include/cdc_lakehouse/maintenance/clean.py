@@ -11,7 +11,7 @@ from cdc_lakehouse.lake.names import SHARED, Lake
 
 logger = logging.getLogger(__name__)
 
-_ATTEMPT = re.compile(rf"(\d{{8}}T\d{{6}}Z)-[0-9a-f]{{8}}(?:{SHARED})?")
+_ATTEMPT = re.compile(rf"(\d{{8}}T\d{{6}}Z)-[0-9a-f]{{8}}(?:{SHARED}\d)?")
 _ATTEMPT_TIME = "%Y%m%dT%H%M%SZ"
 
 
