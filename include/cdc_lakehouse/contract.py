@@ -94,6 +94,8 @@ class JobRequest:
     """Table -> number of the incarnation that its source, or its topic, is from here on."""
     acknowledge_foreign: tuple[str, ...] = ()
     """Tables that somebody changed by hand, and meant to."""
+    fill_gaps: tuple[str, ...] = ()
+    """Tables whose gaps are read again, as far as Kafka still holds them."""
     dry_run: bool = False
 
     def to_arguments(self) -> list[str]:
@@ -116,6 +118,8 @@ class JobRequest:
             arguments += ["--source-epoch", f"{table}={epoch}"]
         for table in self.acknowledge_foreign:
             arguments += ["--acknowledge-foreign", table]
+        for table in self.fill_gaps:
+            arguments += ["--fill-gaps", table]
         return [*arguments, "--dry-run"] if self.dry_run else arguments
 
 

@@ -16,6 +16,7 @@ ASKED = {
     "accept_gap": ["orders", "clicks"],
     "source_epoch": {"orders": 2, "clicks": 3},
     "acknowledge_foreign": [],
+    "fill_gaps": ["clicks"],
 }
 
 
@@ -27,7 +28,7 @@ def test_the_form_asks_for_every_decision_and_explains_it():
 def test_an_empty_form_decides_nothing():
     empty = {name: param.resolve() for name, param in PARAMS.items()}
 
-    assert empty == {"accept_gap": [], "source_epoch": {}, "acknowledge_foreign": []}
+    assert empty == {"accept_gap": [], "source_epoch": {}, "acknowledge_foreign": [], "fill_gaps": []}
     assert not any(decided(empty, job=Job.BRONZE_INGEST, tables=["orders"]).values())
     assert decided(empty, job=Job.VACUUM, tables=["orders"]) == {}
 
@@ -38,6 +39,7 @@ def test_an_empty_form_decides_nothing():
         ("accept_gap", ["order"]),
         ("accept_gap", "orders"),
         ("acknowledge_foreign", ["orders", "orders"]),
+        ("fill_gaps", ["order"]),
         ("source_epoch", {"order": 1}),
         ("source_epoch", {"orders": "1"}),
         ("source_epoch", {"orders": 0}),
@@ -53,6 +55,7 @@ def test_a_group_gets_what_is_about_its_own_tables():
         "accept_gap": ("orders",),
         "source_epoch": {"orders": 2},
         "acknowledge_foreign": (),
+        "fill_gaps": (),
     }
 
 
@@ -71,4 +74,4 @@ def test_the_merge_of_such_a_run_gets_none_of_it_and_maintenance_refuses_it():
     with pytest.raises(NotSupportedYetError) as caught:
         decided(ASKED, job=Job.VACUUM, tables=["orders"])
 
-    assert caught.value.feature == "a run with parameters (accept_gap, source_epoch)"
+    assert caught.value.feature == "a run with parameters (accept_gap, fill_gaps, source_epoch)"

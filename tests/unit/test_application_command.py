@@ -18,6 +18,7 @@ EVERYTHING = JobRequest(
     accept_gap=("orders", "customers"),
     source_epoch={"orders": 2},
     acknowledge_foreign=("customers",),
+    fill_gaps=("orders",),
     dry_run=True,
 )
 
@@ -87,7 +88,8 @@ def test_the_options_of_this_release_are_not_refused():
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--accept-gap", "t"), ("--source-epoch", "t=2"), ("--acknowledge-foreign", "t")]
+    "arguments",
+    [("--accept-gap", "t"), ("--source-epoch", "t=2"), ("--acknowledge-foreign", "t"), ("--fill-gaps", "t")],
 )
 def test_a_decision_is_for_the_ingest_alone(arguments):
     refuse_options_without_effect(request(*arguments))

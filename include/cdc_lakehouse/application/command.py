@@ -11,7 +11,7 @@ from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest
 from cdc_lakehouse.errors import NotSupportedYetError
 
 _LATER = ("from_time", "until_time")
-_OF_THE_INGEST = ("accept_gap", "source_epoch", "acknowledge_foreign")
+_OF_THE_INGEST = ("accept_gap", "source_epoch", "acknowledge_foreign", "fill_gaps")
 
 
 def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, int]:
@@ -45,6 +45,7 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
 @click.option(
     "--acknowledge-foreign", multiple=True, metavar="TABLE", help="Rows were changed by hand, and meant so."
 )
+@click.option("--fill-gaps", multiple=True, metavar="TABLE", help="Read what is missing and Kafka still has.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, do nothing.")
 def _command(**options: Any) -> dict[str, Any]:
     return options
@@ -70,6 +71,7 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         accept_gap=options["accept_gap"],
         source_epoch=options["source_epoch"],
         acknowledge_foreign=options["acknowledge_foreign"],
+        fill_gaps=options["fill_gaps"],
         dry_run=options["dry_run"],
     )
 
@@ -85,7 +87,8 @@ def refuse_options_without_effect(request: JobRequest) -> None:
 
 def tables_decided_on(request: JobRequest) -> set[str]:
     """Every table that a decision of this run names."""
-    return {*request.accept_gap, *request.source_epoch, *request.acknowledge_foreign}
+    by_name = (*request.accept_gap, *request.acknowledge_foreign, *request.fill_gaps)
+    return {*by_name, *request.source_epoch}
 
 
 def _airflow(options: dict[str, Any]) -> AirflowContext | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,6 +15,7 @@ from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.amend import amend
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
+from cdc_lakehouse.bronze.fill_plan import batches, filled
 from cdc_lakehouse.bronze.layout import is_small
 from cdc_lakehouse.bronze.mass import refuse_in_mass
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_other_topics, refuse_unless_next
@@ -25,14 +27,15 @@ from cdc_lakehouse.bronze.written_file import WrittenFile
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.plans import DecodePlans
-from cdc_lakehouse.lake.ledger import Ranges, gaps_by_topic, topic_of
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, gaps_by_topic, topic_of
+from cdc_lakehouse.lake.spans import Spans, hull_of, in_words, spans_of, together
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.registry.client import SchemaRegistry
 
 logger = logging.getLogger(__name__)
 
 TopicIds = Callable[[Collection[str]], Mapping[str, str]]
-ReadAgain = Callable[[SparkSession, Ranges], DataFrame]
+ReadAgain = Callable[[SparkSession, Spans], DataFrame]
 
 
 class TableIngest:
@@ -50,7 +53,7 @@ class TableIngest:
     ) -> None:
         """`topic_ids` asks Kafka; records that are not from Kafka have no topic that could be made again.
 
-        `read_again` reads what Spark's source cannot.
+        `read_again` reads what Spark's source cannot: gaps, and records with odd timestamps.
         """
         self._application = application
         self._table = table
@@ -62,11 +65,13 @@ class TableIngest:
         self._read_again = read_again
         self._commits: list[CommitResult] = []
         self._amended: int | None = None
+        self._filled: Spans = {}
         self._progress = Progress(plan.backlog)
 
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
-        """Drain the plan. A second call finds the ledger advanced and is refused as superseded."""
-        session = self._application.spark.isolated(small=is_small(self._plan.backlog))
+        """Fill and drain the plan. A second call finds the ledger advanced and is refused as superseded."""
+        offsets = self._plan.backlog + self._plan.fill.offsets
+        session = self._application.spark.isolated(small=is_small(offsets))
         started = time.monotonic()
         existing = schema_of(session, self._uri)
         self._decoder = TableDecoder(
@@ -80,6 +85,8 @@ class TableIngest:
             self._ledger, self._amended = amend(
                 session, self._plan, uri=self._uri, attempt=attempt, schema=schema
             )
+        for spans in batches(self._plan.fill.held, limit=self._table.max_offsets_per_trigger):
+            self._fill(session, spans)
         if self._plan.backlog:
             drain(
                 session,
@@ -104,6 +111,37 @@ class TableIngest:
         attempt = self._application.attempt
         refuse_unless_next(self._ledger, added, attempt=attempt)
         files = self._written(batch, added)
+
+        def after(seen: str | None) -> Ledger:
+            planned, marks = self._plan.planned, self._plan.marks
+            return self._ledger.advanced(
+                added, attempt=attempt, seen_through=seen, planned=planned, marks=marks
+            )
+
+        self._commit(batch.sparkSession, files, within=spans_of(added), after=after)
+
+    def _fill(self, session: SparkSession, spans: Spans) -> None:
+        """Parts of gaps, one commit. Who was overtaken commits nothing: the step is taken."""
+        if self._read_again is None:
+            raise RuntimeError("a gap cannot be filled by whoever reads forward only")
+        logger.info("gaps are read", extra={"ranges": in_words(spans)})
+        files = self._decoded(self._read_again(session, spans), hull_of(spans))
+
+        def after(seen: str | None) -> Ledger:
+            return filled(self._ledger, spans, attempt=self._application.attempt, seen_through=seen)
+
+        self._commit(session, files, within=spans, after=after)
+        self._filled = together(self._filled, spans)
+
+    def _commit(
+        self,
+        session: SparkSession,
+        files: Sequence[WrittenFile],
+        *,
+        within: Spans,
+        after: Callable[[str | None], Ledger],
+    ) -> None:
+        """`after` is told the newest commit time at the source that the files hold."""
         self._refuse_other_topics()
         fresh = Added.of_files(files)
         run = Added.together([*(commit.added for commit in self._commits), fresh])
@@ -111,17 +149,12 @@ class TableIngest:
         refuse_in_mass(run, self._table.quarantine_limit, table=self._table.name)
         seen = fresh.seen_through
         commit = append(
-            batch.sparkSession,
+            session,
             files,
             uri=self._uri,
+            within=within,
             before=self._ledger,
-            after=self._ledger.advanced(
-                added,
-                attempt=attempt,
-                seen_through=None if seen is None else seen.isoformat(),
-                planned=self._plan.planned,
-                marks=self._plan.marks,
-            ),
+            after=after(None if seen is None else seen.isoformat()),
             schema=self._decoder.schema,
             known=self._commits[-1].version if self._commits else self._amended,
         )
@@ -138,7 +171,7 @@ class TableIngest:
             if self._read_again is None or first is None:
                 raise
         logger.warning("a timestamp fits nowhere: the batch is read again", extra={"first": first})
-        return self._decoded(self._read_again(batch.sparkSession, added), added)
+        return self._decoded(self._read_again(batch.sparkSession, spans_of(added)), added)
 
     def _decoded(self, batch: DataFrame, added: Ranges) -> list[WrittenFile]:
         attempt = self._application.attempt
@@ -184,9 +217,13 @@ class TableIngest:
             decode_seconds=round(decode_seconds, 3),
             decoded_per_second=round(added.rows / decode_seconds) if decode_seconds else None,
             bad_rows=added.bad_rows_by_code(),
-            decisions=self._plan.ledger.decisions if self._amended is not None else {},
+            decisions=self._decisions(),
             gaps=gaps_by_topic(self._ledger),
         )
+
+    def _decisions(self) -> dict[str, Any]:
+        amended = self._plan.ledger.decisions if self._amended is not None else {}
+        return {**amended, **self._plan.fill.decision(self._filled, left=self._ledger.gaps())}
 
     def _ranges(self) -> dict[str, dict[str, tuple[int, int]]]:
         found: dict[str, dict[str, tuple[int, int]]] = {}

@@ -18,7 +18,8 @@ from cdc_lakehouse.errors import NotSupportedYetError
 ACCEPT_GAP = "accept_gap"
 SOURCE_EPOCH = "source_epoch"
 ACKNOWLEDGE_FOREIGN = "acknowledge_foreign"
-DECISIONS = (ACCEPT_GAP, SOURCE_EPOCH, ACKNOWLEDGE_FOREIGN)
+FILL_GAPS = "fill_gaps"
+DECISIONS = (ACCEPT_GAP, SOURCE_EPOCH, ACKNOWLEDGE_FOREIGN, FILL_GAPS)
 
 _ABOUT = {
     ACCEPT_GAP: (
@@ -33,6 +34,10 @@ _ABOUT = {
     ACKNOWLEDGE_FOREIGN: (
         "Tables whose bronze somebody restored or edited by hand, and meant to (`FOREIGN_COMMIT`). The "
         "ledger takes over what the table holds; what a RESTORE took back is read from Kafka again."
+    ),
+    FILL_GAPS: (
+        "Tables whose `gaps` are read from Kafka, as far as it still holds them; the merge puts their rows "
+        "where they belong. What Kafka no longer holds stays a gap, and the report says so."
     ),
 }
 
@@ -51,6 +56,7 @@ def decision_params(tables: Iterable[str], *, more: bool) -> dict[str, Param]:
         ACCEPT_GAP: Param([], description_md=_ABOUT[ACCEPT_GAP], examples=names, **several),
         SOURCE_EPOCH: Param({}, description_md=_ABOUT[SOURCE_EPOCH], **numbers),
         ACKNOWLEDGE_FOREIGN: Param([], description_md=_ABOUT[ACKNOWLEDGE_FOREIGN], examples=names, **several),
+        FILL_GAPS: Param([], description_md=_ABOUT[FILL_GAPS], examples=names, **several),
     }
 
 
@@ -76,4 +82,5 @@ def decided(conf: Mapping[str, Any] | None, *, job: Job, tables: Iterable[str] |
         ACCEPT_GAP: of_ours(given.get(ACCEPT_GAP, ())),
         SOURCE_EPOCH: {name: epochs[name] for name in of_ours(epochs)},
         ACKNOWLEDGE_FOREIGN: of_ours(given.get(ACKNOWLEDGE_FOREIGN, ())),
+        FILL_GAPS: of_ours(given.get(FILL_GAPS, ())),
     }

@@ -12,7 +12,7 @@ from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.silver.fold import folded
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.look import MergeTask
-from cdc_lakehouse.silver.read import WorkFacts, bronze_rows, events, examine, redone, work_of
+from cdc_lakehouse.silver.read import WorkFacts, bronze_rows, changed_behind, events, examine, work_of
 from cdc_lakehouse.silver.refold import with_refolded
 
 
@@ -30,9 +30,10 @@ def changes_of(session: SparkSession, uri: str, task: MergeTask) -> Changes:
     """Raises for what this release cannot apply; nothing is written here."""
     history = bronze_rows(session, uri, version=task.bronze_version, held=task.held)
     columns = columns_in(history.schema)
-    work = history.where(work_of(task.held, task.work) | redone(task.redo))
+    behind = changed_behind(task.held, task.late, task.redo)
+    work = history.where(work_of(task.held, task.work) | behind)
     facts = examine(work, table=task.table.name)
-    keys = history.where(redone(task.redo)).select("key") if task.redo else None
+    keys = history.where(behind).select("key") if task.late or task.redo else None
     if task.releases:
         open_keys = history.where(F.col("decode_error").isNotNull()).select("key")
         keys = open_keys if keys is None else keys.unionByName(open_keys)

@@ -14,10 +14,11 @@ from cdc_lakehouse.debezium.headers import NEW_KEY, OLD_KEY
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
 from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError
 from cdc_lakehouse.lake.bronze_schema import ATTEMPT
-from cdc_lakehouse.lake.coordinates import in_ranges, source_epoch, with_topic_id
+from cdc_lakehouse.lake.coordinates import in_ranges, in_spans, source_epoch, with_topic_id
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations
 from cdc_lakehouse.lake.redo import Redo
+from cdc_lakehouse.lake.spans import Spans
 from cdc_lakehouse.silver.fold import SOURCE_EPOCH
 
 _ROW_OPS = sorted(ROW_OPERATIONS)
@@ -34,9 +35,9 @@ def work_of(held: Ledger, work: Ranges) -> Column:
     return in_ranges(work, unnamed=first_incarnations(held))
 
 
-def redone(redo: Sequence[Redo]) -> Column:
-    """Rows that these steps of bronze decoded again."""
-    condition = F.lit(False)
+def changed_behind(held: Ledger, late: Spans, redo: Sequence[Redo]) -> Column:
+    """Rows that silver has passed and not seen: they came `late`, or these steps decoded them again."""
+    condition = in_spans(late, unnamed=first_incarnations(held))
     for each in redo:
         condition |= in_ranges(each.within) & (F.col(ATTEMPT.name) == each.attempt)
     return condition
