@@ -9,9 +9,16 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from cdc_lakehouse.contract import Job
 from cdc_lakehouse.errors import NotSupportedYetError
-from cdc_lakehouse.orchestration.decisions import DECISIONS, decided, decision_params
+from cdc_lakehouse.orchestration.decisions import (
+    CASE_DECISIONS,
+    DECISIONS,
+    case_params,
+    decided,
+    decision_params,
+)
 
 PARAMS = decision_params(["orders", "customers"], more=False)
+CASES = case_params(["orders", "customers"], more=False)
 ASKED = {
     "accept_gap": ["orders", "clicks"],
     "source_epoch": {"orders": 2, "clicks": 3},
@@ -20,9 +27,9 @@ ASKED = {
 }
 
 
-def test_the_form_asks_for_every_decision_and_explains_it():
-    assert tuple(PARAMS) == DECISIONS
-    assert all(len(param.schema["description_md"]) > 50 for param in PARAMS.values())
+def test_the_forms_ask_for_every_decision_and_explain_it():
+    assert (tuple(PARAMS), tuple(CASES)) == (DECISIONS, CASE_DECISIONS)
+    assert all(len(param.schema["description_md"]) > 50 for param in (*PARAMS.values(), *CASES.values()))
 
 
 def test_an_empty_form_decides_nothing():
@@ -75,3 +82,29 @@ def test_the_merge_of_such_a_run_gets_none_of_it_and_maintenance_refuses_it():
         decided(ASKED, job=Job.VACUUM, tables=["orders"])
 
     assert caught.value.feature == "a run with parameters (accept_gap, fill_gaps, source_epoch)"
+
+
+def test_cases_are_closed_by_the_replay_and_the_tasks_beside_it_leave_them_alone():
+    asked = {"close_cases": {"orders": ["bad_frame", "shop.public.orders/0@17"]}, "reopen_cases": {}}
+
+    assert decided(asked, job=Job.QUARANTINE_REPLAY, tables=["orders"]) == {
+        "close_cases": {"orders": ("bad_frame", "shop.public.orders/0@17")},
+        "reopen_cases": {},
+    }
+    assert decided(asked, job=Job.VACUUM, tables=["orders"]) == {}
+    with pytest.raises(NotSupportedYetError):
+        decided(asked, job=Job.BRONZE_INGEST, tables=["orders"])
+
+
+@pytest.mark.parametrize(
+    "value", [{"order": ["bad_frame"]}, {"orders": []}, {"orders": "bad_frame"}, {"orders": ["17"], "x": []}]
+)
+def test_a_case_of_nothing_is_refused_when_it_is_named(value: Any):
+    with pytest.raises(ParamValidationError):
+        CASES["close_cases"].resolve(value=value)
+
+
+@pytest.mark.parametrize("what", ["shop.public.orders/0", "0@17", "Bad Frame", ""])
+def test_what_is_neither_a_code_nor_a_coordinate_is_refused(what: str):
+    with pytest.raises(ParamValidationError):
+        CASES["close_cases"].resolve(value={"orders": [what]})

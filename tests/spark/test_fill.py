@@ -231,6 +231,21 @@ def test_a_fill_that_ended_half_way_is_gone_on_with(holed):
     assert silver(holed) == WHOLE
 
 
+def test_a_refold_takes_nothing_back_that_bronze_lost_after_silver_had_it(holed):
+    holed.sql("DELETE FROM {t} WHERE offset = 7", uri(holed))
+    ingest(holed, ACKNOWLEDGE)
+    planned = plan(holed, FILL)
+    ingest(holed, planned=replace(planned, fill=replace(planned.fill, held={SOURCE: {0: ((4, 5),)}})))
+    holed.merge(ORDERS)
+    assert silver(holed)[2] == "newest"
+    assert progress(holed).gaps == progress(holed, "silver").gaps == ((2, 4), (5, 8), (9, 10))
+
+    ingest(holed)
+    holed.merge(ORDERS)
+
+    assert silver(holed) == WHOLE
+
+
 def test_a_fill_that_was_overtaken_changes_nothing(holed):
     stale = plan(holed, FILL)
     ingest(holed, kafka=[*KAFKA, order(11, 7)], planned=plan(holed, Decided(), held=(0, 12)))

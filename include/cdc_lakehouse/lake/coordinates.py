@@ -25,17 +25,17 @@ def in_ranges(ranges: Ranges, *, unnamed: Collection[str] | None = None) -> Colu
 
 def in_spans(spans: Spans, *, unnamed: Collection[str] | None = None) -> Column:
     """The same for several ranges of each partition."""
-    return _any_of(
+    return any_of(
         (F.col("topic") == topic_of(source))
         & (F.col("partition") == partition)
         & _of(source, unnamed=unnamed is None or source in unnamed)
-        & _any_of((F.col("offset") >= start) & (F.col("offset") < until) for start, until in parts)
+        & any_of((F.col("offset") >= start) & (F.col("offset") < until) for start, until in parts)
         for source, partitions in spans.items()
         for partition, parts in partitions.items()
     )
 
 
-def _any_of(conditions: Iterable[Column]) -> Column:
+def any_of(conditions: Iterable[Column]) -> Column:
     """As a tree that is as deep as it must be: Spark walks through it by recursion, and gaps may be many."""
     found = list(conditions) or [F.lit(False)]
     while len(found) > 1:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.bronze_schema import columns_in
+from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.silver.fold import folded
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.look import MergeTask
@@ -35,7 +35,7 @@ def changes_of(session: SparkSession, uri: str, task: MergeTask) -> Changes:
     facts = examine(work, table=task.table.name)
     keys = history.where(behind).select("key") if task.late or task.redo else None
     if task.releases:
-        open_keys = history.where(F.col("decode_error").isNotNull()).select("key")
+        open_keys = history.where(waits(history)).select("key")
         keys = open_keys if keys is None else keys.unionByName(open_keys)
     parked = 0
     if task.holds:

@@ -74,12 +74,18 @@ def next_ledger(
 ) -> Ledger:
     """Silver's ledger behind `work`: what bronze misses of it, silver has not applied either.
 
-    A merge applies what came late too, so that is no gap of silver's any more.
+    A merge applies what came late too, so that is no gap of silver's any more. Keys that it refolds are made
+    of what bronze holds: from then on silver may owe nothing to rows that bronze lost, and says so.
     """
     after = before.advanced(work, attempt=attempt, seen_through=seen_through)
     sources = {source: dict(partitions) for source, partitions in after.sources.items()}
-    for source, partition, span in each_span(plan_late(bronze, before)):
+    late = plan_late(bronze, before)
+    for source, partition, span in each_span(late):
         sources[source][partition] = sources[source][partition].filled(span)
+    if late or plan_redo(bronze, before) or (before.parked and not parked):
+        for source, partitions in bronze.gaps().items():
+            known = sources.get(source, {})
+            known.update({p: known[p].without(gaps) for p, gaps in partitions.items() if p in known})
     for source, partitions in work.items():
         for partition, span in partitions.items():
             held = bronze.sources[source][partition]
