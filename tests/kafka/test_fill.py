@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from drained import KEY, value  # type: ignore[import-not-found]
+from drained import KEY, Drained, value  # type: ignore[import-not-found]
 
 from cdc_lakehouse.errors import KafkaMovedError, TopicRecreatedError
 
 FILL = {"fill_gaps": ("orders",)}
 
 
-def deleted(drained, *offsets: int) -> None:
+def deleted(drained: Drained, *offsets: int) -> None:
     """By hand from bronze, and acknowledged."""
     listed = ", ".join(map(str, offsets))
     drained.chain.sql(f"DELETE FROM {{t}} WHERE offset IN ({listed})", drained.chain.lake.bronze("orders"))
     drained.run(acknowledge_foreign=("orders",))
 
 
-def gaps(drained):
+def gaps(drained: Drained) -> list[Any]:
     return list(drained.plan(**FILL).ledger.gaps().values())
 
 

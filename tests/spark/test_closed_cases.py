@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
@@ -49,7 +50,7 @@ def template(engine, tmp_path_factory) -> Chain:
         order(6, 2, op="u", note="two, newest"),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_decoder, "PERSISTS", table_decoder.timedelta())
+        patch.setattr(table_decoder, "PERSISTS", timedelta())
         chain.ingest(ORDERS, later)
     return chain
 
@@ -224,7 +225,7 @@ def test_what_comes_behind_a_closing_is_a_case_of_its_own(holding):
     found = cases(uri(holding))
     assert found is not None
     assert found["offset"].to_pylist() == [7]
-    assert len(cases(uri(holding), closed=True)) == 3
+    assert ("bad_frame", True, 2) in listed(holding)
     assert notes(holding.silver(ORDERS)) == {1: "one, newest", 2: "two, newest", 4: "four"}
 
 

@@ -125,12 +125,8 @@ def test_a_fill_brings_every_offset_back_once_and_moves_nothing_else(holed):
     assert [row for row in holed.bronze(ORDERS) if row["offset"] not in {2, 3, 4, 6, 9}] == before
     assert progress(holed) == Progress(floor=0, end=11)
     assert {row["topic_id"] for row in holed.bronze(ORDERS)} == {TOPIC_ID}
-    assert (result.status, result.counts["appended"], result.ranges, result.gaps) == (
-        TableStatus.ADVANCED,
-        5,
-        {},
-        {},
-    )
+    assert (result.status, result.counts["appended"]) == (TableStatus.ADVANCED, 5)
+    assert (result.ranges, result.gaps) == ({}, {})
     assert result.decisions == {"fill_gaps": {"filled": {SOURCE: {"0": [[2, 7], [9, 10]]}}, "left": {}}}
 
 
@@ -156,14 +152,8 @@ def test_rows_that_came_late_find_their_place_in_silver(holed):
     assert (result.counts["events"], result.counts["late_offsets"]) == (5, 6)
     assert progress(holed, "silver") == Progress(floor=0, end=11)
     assert holed.merge(ORDERS).status is TableStatus.IDLE
-
-
-def test_silver_made_anew_from_a_filled_bronze_is_the_same(holed):
-    ingest(holed)
     holed.forget_silver(ORDERS)
-
     holed.merge(ORDERS)
-
     assert silver(holed) == WHOLE
 
 
@@ -217,12 +207,15 @@ def test_a_gap_is_filled_in_batches_of_the_tables_size(holed):
     assert silver(holed) == WHOLE
 
 
-def test_a_fill_that_ended_half_way_is_gone_on_with(holed):
+@pytest.mark.parametrize(
+    ("part", "left"), [((2, 4), ((4, 7), (9, 10))), ((5, 6), ((2, 5), (6, 7), (9, 10)))], ids=["rows", "none"]
+)
+def test_a_fill_that_ended_half_way_is_gone_on_with(holed, part, left):
     planned = plan(holed, FILL)
-    half = replace(planned, fill=replace(planned.fill, held={SOURCE: {0: ((2, 4),)}}))
+    half = replace(planned, fill=replace(planned.fill, held={SOURCE: {0: (part,)}}))
     ingest(holed, planned=half)
     holed.merge(ORDERS)
-    assert progress(holed).gaps == progress(holed, "silver").gaps == ((4, 7), (9, 10))
+    assert progress(holed).gaps == progress(holed, "silver").gaps == left
 
     ingest(holed)
     holed.merge(ORDERS)

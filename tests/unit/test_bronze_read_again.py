@@ -8,10 +8,11 @@ from cdc_lakehouse.bronze.read_again import Piece, pieces_of, unfit_timestamp
 from cdc_lakehouse.bronze.worker_failures import WorkerKafkaError, known_failure, telling_kafka
 from cdc_lakehouse.errors import KafkaMovedError
 from cdc_lakehouse.kafka.records import UnreadRecordsError
+from cdc_lakehouse.lake.spans import Spans
 
 
 def test_spans_are_read_in_pieces_that_cover_them_and_never_two_of_them():
-    spans = {
+    spans: Spans = {
         "shop.orders@id": {0: ((10, 50_011), (60_000, 60_002)), 1: ((7, 7),)},
         "shop.old@id": {3: ((0, 1),)},
     }

@@ -80,12 +80,12 @@ def next_ledger(
     after = before.advanced(work, attempt=attempt, seen_through=seen_through)
     sources = {source: dict(partitions) for source, partitions in after.sources.items()}
     late = plan_late(bronze, before)
-    for source, partition, span in each_span(late):
-        sources[source][partition] = sources[source][partition].filled(span)
+    for source, partition, part in each_span(late):
+        sources[source][partition] = sources[source][partition].filled(part)
     if late or plan_redo(bronze, before) or (before.parked and not parked):
-        for source, partitions in bronze.gaps().items():
-            known = sources.get(source, {})
-            known.update({p: known[p].without(gaps) for p, gaps in partitions.items() if p in known})
+        for source, partition, gap in each_span(bronze.gaps()):
+            if partition in sources.get(source, {}):
+                sources[source][partition] = sources[source][partition].without([gap])
     for source, partitions in work.items():
         for partition, span in partitions.items():
             held = bronze.sources[source][partition]
