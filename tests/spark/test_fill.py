@@ -207,15 +207,13 @@ def test_a_gap_is_filled_in_batches_of_the_tables_size(holed):
     assert silver(holed) == WHOLE
 
 
-@pytest.mark.parametrize(
-    ("part", "left"), [((2, 4), ((4, 7), (9, 10))), ((5, 6), ((2, 5), (6, 7), (9, 10)))], ids=["rows", "none"]
-)
+@pytest.mark.parametrize(("part", "left"), [((2, 4), ((4, 7),)), ((5, 6), ((2, 5), (6, 7)))])
 def test_a_fill_that_ended_half_way_is_gone_on_with(holed, part, left):
     planned = plan(holed, FILL)
     half = replace(planned, fill=replace(planned.fill, held={SOURCE: {0: (part,)}}))
     ingest(holed, planned=half)
     holed.merge(ORDERS)
-    assert progress(holed).gaps == progress(holed, "silver").gaps == left
+    assert progress(holed).gaps == progress(holed, "silver").gaps == (*left, (9, 10))
 
     ingest(holed)
     holed.merge(ORDERS)
