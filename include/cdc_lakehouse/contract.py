@@ -94,6 +94,12 @@ class JobRequest:
     """Table -> number of the incarnation that its source, or its topic, is from here on."""
     acknowledge_foreign: tuple[str, ...] = ()
     """Tables that somebody changed by hand, and meant to."""
+    fill_gaps: tuple[str, ...] = ()
+    """Tables whose gaps are read again, as far as Kafka still holds them."""
+    close_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Table -> codes or coordinates of undecodable records that nobody waits for any more."""
+    reopen_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same of closed ones that are to be decoded again after all."""
     dry_run: bool = False
 
     def to_arguments(self) -> list[str]:
@@ -110,13 +116,23 @@ class JobRequest:
             arguments += ["--from-time", self.from_time]
         if self.until_time is not None:
             arguments += ["--until-time", self.until_time]
-        for table in self.accept_gap:
-            arguments += ["--accept-gap", table]
-        for table, epoch in self.source_epoch.items():
-            arguments += ["--source-epoch", f"{table}={epoch}"]
-        for table in self.acknowledge_foreign:
-            arguments += ["--acknowledge-foreign", table]
+        arguments += self._decisions()
         return [*arguments, "--dry-run"] if self.dry_run else arguments
+
+    def _decisions(self) -> list[str]:
+        named = (
+            ("--accept-gap", self.accept_gap),
+            ("--source-epoch", [f"{table}={epoch}" for table, epoch in self.source_epoch.items()]),
+            ("--acknowledge-foreign", self.acknowledge_foreign),
+            ("--fill-gaps", self.fill_gaps),
+            ("--close-cases", _each_case(self.close_cases)),
+            ("--reopen-cases", _each_case(self.reopen_cases)),
+        )
+        return [argument for option, values in named for value in values for argument in (option, value)]
+
+
+def _each_case(asked: Mapping[str, tuple[str, ...]]) -> list[str]:
+    return [f"{table}={what}" for table, cases in asked.items() for what in cases]
 
 
 @dataclass(frozen=True, slots=True)

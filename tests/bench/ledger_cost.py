@@ -14,6 +14,7 @@ from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, append
 from cdc_lakehouse.lake.bronze_schema import table_schema
 from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.spans import spans_of
 from cdc_lakehouse.lake.tables import create_if_missing
 
 ROWS = 1_000
@@ -53,6 +54,7 @@ def _with_ledger(stream: Stream, batches: list[DataFrame], uri: str) -> Iterator
             batch.sparkSession,
             files,
             uri=uri,
+            within=spans_of(added),
             before=ledger,
             after=after,
             schema=table_schema(plans.columns),

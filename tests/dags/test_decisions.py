@@ -9,25 +9,33 @@ from airflow.sdk.exceptions import ParamValidationError
 
 from cdc_lakehouse.contract import Job
 from cdc_lakehouse.errors import NotSupportedYetError
-from cdc_lakehouse.orchestration.decisions import DECISIONS, decided, decision_params
+from cdc_lakehouse.orchestration.decisions import (
+    CASE_DECISIONS,
+    DECISIONS,
+    case_params,
+    decided,
+    decision_params,
+)
 
 PARAMS = decision_params(["orders", "customers"], more=False)
+CASES = case_params(["orders", "customers"], more=False)
 ASKED = {
     "accept_gap": ["orders", "clicks"],
     "source_epoch": {"orders": 2, "clicks": 3},
     "acknowledge_foreign": [],
+    "fill_gaps": ["clicks"],
 }
 
 
-def test_the_form_asks_for_every_decision_and_explains_it():
-    assert tuple(PARAMS) == DECISIONS
-    assert all(len(param.schema["description_md"]) > 50 for param in PARAMS.values())
+def test_the_forms_ask_for_every_decision_and_explain_it():
+    assert (tuple(PARAMS), tuple(CASES)) == (DECISIONS, CASE_DECISIONS)
+    assert all(len(param.schema["description_md"]) > 50 for param in (*PARAMS.values(), *CASES.values()))
 
 
 def test_an_empty_form_decides_nothing():
     empty = {name: param.resolve() for name, param in PARAMS.items()}
 
-    assert empty == {"accept_gap": [], "source_epoch": {}, "acknowledge_foreign": []}
+    assert empty == {"accept_gap": [], "source_epoch": {}, "acknowledge_foreign": [], "fill_gaps": []}
     assert not any(decided(empty, job=Job.BRONZE_INGEST, tables=["orders"]).values())
     assert decided(empty, job=Job.VACUUM, tables=["orders"]) == {}
 
@@ -38,6 +46,7 @@ def test_an_empty_form_decides_nothing():
         ("accept_gap", ["order"]),
         ("accept_gap", "orders"),
         ("acknowledge_foreign", ["orders", "orders"]),
+        ("fill_gaps", ["order"]),
         ("source_epoch", {"order": 1}),
         ("source_epoch", {"orders": "1"}),
         ("source_epoch", {"orders": 0}),
@@ -53,6 +62,7 @@ def test_a_group_gets_what_is_about_its_own_tables():
         "accept_gap": ("orders",),
         "source_epoch": {"orders": 2},
         "acknowledge_foreign": (),
+        "fill_gaps": (),
     }
 
 
@@ -71,4 +81,30 @@ def test_the_merge_of_such_a_run_gets_none_of_it_and_maintenance_refuses_it():
     with pytest.raises(NotSupportedYetError) as caught:
         decided(ASKED, job=Job.VACUUM, tables=["orders"])
 
-    assert caught.value.feature == "a run with parameters (accept_gap, source_epoch)"
+    assert caught.value.feature == "a run with parameters (accept_gap, fill_gaps, source_epoch)"
+
+
+def test_cases_are_closed_by_the_replay_and_the_tasks_beside_it_leave_them_alone():
+    asked = {"close_cases": {"orders": ["bad_frame", "shop.public.orders/0@17"]}, "reopen_cases": {}}
+
+    assert decided(asked, job=Job.QUARANTINE_REPLAY, tables=["orders"]) == {
+        "close_cases": {"orders": ("bad_frame", "shop.public.orders/0@17")},
+        "reopen_cases": {},
+    }
+    assert decided(asked, job=Job.VACUUM, tables=["orders"]) == {}
+    with pytest.raises(NotSupportedYetError):
+        decided(asked, job=Job.BRONZE_INGEST, tables=["orders"])
+
+
+@pytest.mark.parametrize(
+    "value", [{"order": ["bad_frame"]}, {"orders": []}, {"orders": "bad_frame"}, {"orders": ["17"], "x": []}]
+)
+def test_a_case_of_nothing_is_refused_when_it_is_named(value: Any):
+    with pytest.raises(ParamValidationError):
+        CASES["close_cases"].resolve(value=value)
+
+
+@pytest.mark.parametrize("what", ["shop.public.orders/0", "0@17", "Bad Frame", ""])
+def test_what_is_neither_a_code_nor_a_coordinate_is_refused(what: str):
+    with pytest.raises(ParamValidationError):
+        CASES["close_cases"].resolve(value={"orders": [what]})

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.bronze.read_again import read_again as read_outside_spark
 from cdc_lakehouse.errors import KafkaMovedError
-from cdc_lakehouse.lake.ledger import Ranges
+from cdc_lakehouse.lake.spans import Spans
 
 
 def test_timestamps_that_fit_nowhere_are_null_and_cost_no_record(drained):
@@ -60,6 +60,6 @@ def test_what_is_gone_before_it_is_read_again_writes_nothing(drained):
     assert drained.offsets() == []
 
 
-def _aged_out_first(broker: Broker, topic: str, session: SparkSession, ranges: Ranges) -> DataFrame:
+def _aged_out_first(broker: Broker, topic: str, session: SparkSession, spans: Spans) -> DataFrame:
     broker.age_out(topic, 1)
-    return read_outside_spark(session, ranges, settings=broker.settings)
+    return read_outside_spark(session, spans, settings=broker.settings)

@@ -25,8 +25,9 @@ from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.contract import Job, JobRequest, TableResult
 from cdc_lakehouse.errors import RegistryUnavailableError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
-from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.ledger import Kind, Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake, new_attempt
+from cdc_lakehouse.lake.spans import Spans, each_span
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.registry.client import SchemaRegistry
 from cdc_lakehouse.registry.versions import Version
@@ -137,9 +138,14 @@ class Chain:
         return plan_drain(ledger, table.topics, facts=_facts(table, ledger, records), first={})
 
     def ingest(
-        self, table: Table, records: Sequence[KafkaRecord], *, plan: DrainPlan | None = None
+        self,
+        table: Table,
+        records: Sequence[KafkaRecord],
+        *,
+        plan: DrainPlan | None = None,
+        kafka: Sequence[KafkaRecord] = (),
     ) -> TableResult:
-        """`TableIngest.run`, with `records` as the one micro-batch of its drain."""
+        """`TableIngest.run`, with `records` as its drain's one micro-batch; gaps are read from `kafka`."""
         plan = plan or self.plan(table, records)
 
         def drain(session: SparkSession, plan: DrainPlan, *, write: Any, **_kafka: Any) -> None:
@@ -148,7 +154,11 @@ class Chain:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(bronze_ingest, "drain", drain)
             run = bronze_ingest.TableIngest(
-                self.application(table), table, plan=plan, registry=cast(SchemaRegistry, self.registry)
+                self.application(table),
+                table,
+                plan=plan,
+                registry=cast(SchemaRegistry, self.registry),
+                read_again=lambda session, spans: rows_again(session, kafka, spans),
             )
             return run.run(kafka={})
 
@@ -190,20 +200,23 @@ class Chain:
 
 def kafka_rows(session: SparkSession, records: Sequence[KafkaRecord]) -> DataFrame:
     """What Spark's Kafka source gives out."""
-    rows = [
-        (
-            each.key,
-            each.value,
-            each.topic,
-            each.partition,
-            each.offset,
-            KAFKA_TIME,
-            0,
-            list(each.headers) or None,
-        )
-        for each in records
+    return session.createDataFrame([_row(each) for each in records], KAFKA_ROWS)
+
+
+def _row(each: KafkaRecord) -> tuple[Any, ...]:
+    headers = list(each.headers) or None
+    return (each.key, each.value, each.topic, each.partition, each.offset, KAFKA_TIME, 0, headers)
+
+
+def rows_again(session: SparkSession, records: Sequence[KafkaRecord], spans: Spans) -> DataFrame:
+    """As `read_again` does it: no task has records of two spans."""
+    parts = [
+        [each for each in records if (each.topic, each.partition) == place and each.offset in range(*span)]
+        for place, span in (((topic_of(source), p), span) for source, p, span in each_span(spans))
     ]
-    return session.createDataFrame(rows, KAFKA_ROWS)
+    rows = [[_row(each) for each in part] for part in parts]
+    tasks = session.sparkContext.parallelize(range(len(rows)), len(rows))
+    return session.createDataFrame(tasks.flatMap(lambda number: rows[number]), KAFKA_ROWS)
 
 
 def table_of(name: str, *topics: str, **options: Any) -> Table:

@@ -18,6 +18,7 @@ EVERYTHING = JobRequest(
     accept_gap=("orders", "customers"),
     source_epoch={"orders": 2},
     acknowledge_foreign=("customers",),
+    fill_gaps=("orders",),
     dry_run=True,
 )
 
@@ -87,7 +88,8 @@ def test_the_options_of_this_release_are_not_refused():
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--accept-gap", "t"), ("--source-epoch", "t=2"), ("--acknowledge-foreign", "t")]
+    "arguments",
+    [("--accept-gap", "t"), ("--source-epoch", "t=2"), ("--acknowledge-foreign", "t"), ("--fill-gaps", "t")],
 )
 def test_a_decision_is_for_the_ingest_alone(arguments):
     refuse_options_without_effect(request(*arguments))
@@ -96,3 +98,18 @@ def test_a_decision_is_for_the_ingest_alone(arguments):
         refuse_options_without_effect(parse(["--pipeline", "shop", *arguments], job=Job.SILVER_MERGE))
 
     assert caught.value.feature == f"the option {arguments[0]} of silver_merge"
+
+
+@pytest.mark.parametrize("option", ["--close-cases", "--reopen-cases"])
+def test_cases_are_closed_by_the_replay_alone(option):
+    arguments = ["--pipeline", "shop", option, "t=bad_frame", option, "t=shop.t/0@17", option, "u=bad_avro"]
+    found = parse(arguments, job=Job.QUARANTINE_REPLAY)
+
+    refuse_options_without_effect(found)
+    assert {**found.close_cases, **found.reopen_cases} == {
+        "t": ("bad_frame", "shop.t/0@17"),
+        "u": ("bad_avro",),
+    }
+    assert parse(found.to_arguments(), job=Job.QUARANTINE_REPLAY) == found
+    with pytest.raises(NotSupportedYetError):
+        refuse_options_without_effect(parse(arguments, job=Job.BRONZE_INGEST))

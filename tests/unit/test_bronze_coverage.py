@@ -8,7 +8,8 @@ from cdc_lakehouse.bronze.coverage import refuse_misfit
 from cdc_lakehouse.bronze.written_file import Span, WrittenFile
 from cdc_lakehouse.errors import BatchMisfitError
 
-ADDED = {"shop.orders@id-1": {0: (10, 20), 1: (0, 5)}}
+ADDED = {"shop.orders@id-1": {0: ((10, 20),), 1: ((0, 5),)}}
+GAPS = {"shop.orders@id-1": {0: ((10, 12), (15, 20))}}
 
 
 def file(*spans: Span, rows: int | None = None) -> WrittenFile:
@@ -72,3 +73,14 @@ def test_more_rows_than_offsets_are_refused():
 
 def test_rows_without_a_place_in_kafka_are_refused():
     assert problem(file(span(10, 12), rows=5)) == "f.parquet has 5 rows, of which 3 have a place in Kafka"
+
+
+def test_parts_of_gaps_are_held_against_each_of_them():
+    refuse_misfit([file(span(10, 11)), file(span(16, 19))], GAPS, table="orders")
+
+
+def test_a_record_between_two_gaps_is_there_already_and_is_refused():
+    with pytest.raises(BatchMisfitError) as caught:
+        refuse_misfit([file(span(11, 15, rows=2))], GAPS, table="orders")
+
+    assert caught.value.problem == "shop.orders/0 11..15 outside of [10, 12), [15, 20)"

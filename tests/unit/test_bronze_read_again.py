@@ -8,16 +8,21 @@ from cdc_lakehouse.bronze.read_again import Piece, pieces_of, unfit_timestamp
 from cdc_lakehouse.bronze.worker_failures import WorkerKafkaError, known_failure, telling_kafka
 from cdc_lakehouse.errors import KafkaMovedError
 from cdc_lakehouse.kafka.records import UnreadRecordsError
+from cdc_lakehouse.lake.spans import Spans
 
 
-def test_a_range_is_read_in_pieces_that_cover_it():
-    ranges = {"shop.orders@id": {0: (10, 50_011), 1: (7, 7)}, "shop.old@id": {3: (0, 1)}}
+def test_spans_are_read_in_pieces_that_cover_them_and_never_two_of_them():
+    spans: Spans = {
+        "shop.orders@id": {0: ((10, 50_011), (60_000, 60_002)), 1: ((7, 7),)},
+        "shop.old@id": {3: ((0, 1),)},
+    }
 
-    assert list(pieces_of(ranges)) == [
+    assert list(pieces_of(spans)) == [
+        Piece("shop.old", 3, 0, 1),
         Piece("shop.orders", 0, 10, 25_010),
         Piece("shop.orders", 0, 25_010, 50_010),
         Piece("shop.orders", 0, 50_010, 50_011),
-        Piece("shop.old", 3, 0, 1),
+        Piece("shop.orders", 0, 60_000, 60_002),
     ]
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from orders_in_kafka import CLUSTER, ledger, topic  # type: ignore[import-not-found]
 
+from cdc_lakehouse.bronze.fill_plan import FillPlan
 from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
 from cdc_lakehouse.bronze.sharing import FEW, MOST_RECORDS, SharedPlan, share_out
 from cdc_lakehouse.kafka.facts import ClusterFacts
@@ -42,6 +43,12 @@ def test_a_table_that_only_amends_its_ledger_needs_no_query():
     amends = replace(plan("b", 0), amends=True)
 
     assert shared(plan("a", 10), amends, plan("c", 9)) == [["a", "c"]]
+
+
+def test_a_table_whose_gaps_are_filled_first_has_a_query_of_its_own():
+    fills = replace(plan("b", 5), fill=FillPlan(asked=True, held={"b.0@id-b": {0: ((0, 2),)}}))
+
+    assert shared(plan("a", 10), fills, plan("c", 9)) == [["a", "c"]]
 
 
 def test_a_query_has_no_more_records_than_fit_into_one_batch():

@@ -58,6 +58,26 @@ def test_the_listing_names_code_count_schemas_and_first_coordinates(capsys):
     assert said.rstrip().endswith("4 records in quarantine")
 
 
+def test_closed_cases_are_listed_and_not_counted(capsys):
+    cases = Cases(
+        pipeline="shop",
+        table="orders",
+        code="truncated",
+        count=4,
+        first=("shop.orders/0@17",),
+        detail="2 bytes are missing",
+        schema_ids=(),
+        since=datetime(2026, 3, 1, 4, 5, 6, tzinfo=UTC),
+        closed=True,
+    )
+
+    print_quarantine([cases])
+
+    said = capsys.readouterr().out
+    assert "truncated (closed)" in said
+    assert said.rstrip().endswith("0 records in quarantine")
+
+
 def test_an_empty_quarantine_says_so(capsys):
     print_quarantine([])
 

@@ -108,7 +108,10 @@ def test_the_first_ledger_of_silver_stands_where_bronze_begins():
     ("offsets", "size", "small"), [(20_000, 1024, True), (20_001, 1024, False), (1, 33 * 2**20, False)]
 )
 def test_work_is_small_when_both_sides_are(offsets, size, small):
-    assert is_small({SOURCE: {0: (0, offsets)}}, table_bytes=size) is small
+    half = offsets // 2
+    late = {SOURCE: {1: ((0, half),)}}
+
+    assert is_small({SOURCE: {0: (0, offsets - half)}}, late=late, table_bytes=size) is small
 
 
 def test_new_columns_stand_behind_their_neighbour():

@@ -11,7 +11,10 @@ from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest
 from cdc_lakehouse.errors import NotSupportedYetError
 
 _LATER = ("from_time", "until_time")
-_OF_THE_INGEST = ("accept_gap", "source_epoch", "acknowledge_foreign")
+_OF_A_JOB = {
+    Job.BRONZE_INGEST: ("accept_gap", "source_epoch", "acknowledge_foreign", "fill_gaps"),
+    Job.QUARANTINE_REPLAY: ("close_cases", "reopen_cases"),
+}
 
 
 def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, int]:
@@ -21,6 +24,20 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
         if not table or not epoch.isdecimal():
             raise click.BadParameter(f"{pair!r} is not <table>=<number>", param=parameter, ctx=context)
         found[table] = int(epoch)
+    return found
+
+
+def _cases(
+    context: click.Context, parameter: click.Parameter, pairs: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        table, _, what = pair.partition("=")
+        if not table or not what:
+            raise click.BadParameter(
+                f"{pair!r} is not <table>=<code or coordinate>", param=parameter, ctx=context
+            )
+        found[table] = (*found.get(table, ()), what)
     return found
 
 
@@ -44,6 +61,17 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
 )
 @click.option(
     "--acknowledge-foreign", multiple=True, metavar="TABLE", help="Rows were changed by hand, and meant so."
+)
+@click.option("--fill-gaps", multiple=True, metavar="TABLE", help="Read what is missing and Kafka still has.")
+@click.option(
+    "--close-cases",
+    multiple=True,
+    metavar="TABLE=WHAT",
+    callback=_cases,
+    help="Nobody waits for these undecodable records any more: a code, or <topic>/<partition>@<offset>.",
+)
+@click.option(
+    "--reopen-cases", multiple=True, metavar="TABLE=WHAT", callback=_cases, help="Wait for them again."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done, do nothing.")
 def _command(**options: Any) -> dict[str, Any]:
@@ -70,14 +98,17 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         accept_gap=options["accept_gap"],
         source_epoch=options["source_epoch"],
         acknowledge_foreign=options["acknowledge_foreign"],
+        fill_gaps=options["fill_gaps"],
+        close_cases=options["close_cases"],
+        reopen_cases=options["reopen_cases"],
         dry_run=options["dry_run"],
     )
 
 
 def refuse_options_without_effect(request: JobRequest) -> None:
     """What a later release, or another job, will know must not be taken for its absence."""
-    refused = _LATER if request.job is Job.BRONZE_INGEST else (*_LATER, *_OF_THE_INGEST)
-    for name in refused:
+    of_others = (name for job, names in _OF_A_JOB.items() if job is not request.job for name in names)
+    for name in (*_LATER, *of_others):
         if getattr(request, name):
             option = f"the option --{name.replace('_', '-')}"
             raise NotSupportedYetError(feature=option if name in _LATER else f"{option} of {request.job}")
@@ -85,7 +116,8 @@ def refuse_options_without_effect(request: JobRequest) -> None:
 
 def tables_decided_on(request: JobRequest) -> set[str]:
     """Every table that a decision of this run names."""
-    return {*request.accept_gap, *request.source_epoch, *request.acknowledge_foreign}
+    by_name = (*request.accept_gap, *request.acknowledge_foreign, *request.fill_gaps)
+    return {*by_name, *request.source_epoch, *request.close_cases, *request.reopen_cases}
 
 
 def _airflow(options: dict[str, Any]) -> AirflowContext | None:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from cdc_lakehouse.bronze.written_file import Span, WrittenFile
 from cdc_lakehouse.errors import BatchMisfitError
-from cdc_lakehouse.lake.ledger import Ranges, topic_of
+from cdc_lakehouse.lake.ledger import topic_of
+from cdc_lakehouse.lake.spans import Spans
 
 
-def refuse_misfit(files: Iterable[WrittenFile], added: Ranges, *, table: str) -> None:
-    """Raises before anything is committed: a record outside of the range, one twice, one too many.
+def refuse_misfit(files: Iterable[WrittenFile], added: Spans, *, table: str) -> None:
+    """Raises before anything is committed: a record outside of each range, one twice, one too many.
 
     Fewer records than offsets are right: compaction and transactions leave gaps.
     """
@@ -26,16 +27,16 @@ def _miscounted(files: Iterable[WrittenFile]) -> Iterator[str]:
             yield f"{file.name} has {file.rows} rows, of which {counted} have a place in Kafka"
 
 
-def _outside(files: Iterable[WrittenFile], added: Ranges) -> Iterator[str]:
+def _outside(files: Iterable[WrittenFile], added: Spans) -> Iterator[str]:
     ranges = {
-        (topic_of(source), partition): pair
+        (topic_of(source), partition): parts
         for source, partitions in added.items()
-        for partition, pair in partitions.items()
+        for partition, parts in partitions.items()
     }
     for span in _spans(files):
-        start, until = ranges.get((span.topic, span.partition), (0, 0))
-        if not start <= span.first <= span.last < until:
-            yield f"{_told(span)} outside of [{start}, {until})"
+        parts = ranges.get((span.topic, span.partition), ())
+        if not any(start <= span.first <= span.last < until for start, until in parts):
+            yield f"{_told(span)} outside of {', '.join(f'[{a}, {b})' for a, b in parts) or 'all ranges'}"
         elif span.rows > span.last - span.first + 1:
             yield f"{_told(span)} in {span.rows} rows"
 

@@ -17,6 +17,8 @@ class Decided:
     """The source, or its topic, is another incarnation from here on."""
     acknowledge_foreign: bool = False
     """Commits that are not ours were meant; go on from what the table holds now."""
+    fill_gaps: bool = False
+    """Read what the table is known to miss, as far as Kafka still holds it."""
 
     @classmethod
     def about(cls, table: str, request: JobRequest) -> Decided:
@@ -24,6 +26,7 @@ class Decided:
             accept_gap=table in request.accept_gap,
             source_epoch=request.source_epoch.get(table),
             acknowledge_foreign=table in request.acknowledge_foreign,
+            fill_gaps=table in request.fill_gaps,
         )
 
     def epoch_to_open(self, ledger: Ledger) -> int | None:

@@ -32,10 +32,13 @@ def sources_of(
     }
 
 
-def doubtful(ledger: Ledger, topics: Iterable[str], *, facts: ClusterFacts) -> dict[Place, Mark]:
+def doubtful(
+    ledger: Ledger, topics: Iterable[str], *, facts: ClusterFacts, idle_too: bool = False
+) -> dict[Place, Mark]:
     """Logs with news that had another leader since the table looked last: were they cut in between?
 
-    A log that is shorter than the ledger needs no question, and one without news can wait for some.
+    A log that is shorter than the ledger needs no question, and one without news can wait for some, unless
+    what lies below the ledger's end is to be read (`idle_too`).
     """
     found: dict[Place, Mark] = {}
     for name in topics:
@@ -51,7 +54,7 @@ def doubtful(ledger: Ledger, topics: Iterable[str], *, facts: ClusterFacts) -> d
             if kept is None or progress.mark is None or kept.leader_epoch in (None, progress.mark[1]):
                 continue
             offset = min(progress.mark[0], progress.end)
-            if kept.earliest <= offset and progress.end < kept.latest:
+            if kept.earliest <= offset and (idle_too or progress.end < kept.latest):
                 found[name, partition] = (offset, progress.mark[1])
     return found
 

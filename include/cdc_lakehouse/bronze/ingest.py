@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,26 +14,29 @@ from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.amend import amend
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
+from cdc_lakehouse.bronze.fill_plan import batches, filled
 from cdc_lakehouse.bronze.layout import is_small, lay_out
 from cdc_lakehouse.bronze.mass import refuse_in_mass
 from cdc_lakehouse.bronze.plan import DrainPlan, going_on, refuse_other_topics, refuse_unless_next
 from cdc_lakehouse.bronze.progress import Progress
 from cdc_lakehouse.bronze.read_again import unfit_timestamp
+from cdc_lakehouse.bronze.report import told
 from cdc_lakehouse.bronze.sorted_udf import Destination
 from cdc_lakehouse.bronze.table_decoder import TableDecoder
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
 from cdc_lakehouse.bronze.written_file import WrittenFile
 from cdc_lakehouse.config.models import Table
-from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.debezium.plans import DecodePlans
-from cdc_lakehouse.lake.ledger import Ranges, gaps_by_topic, topic_of
+from cdc_lakehouse.lake.ledger import Ledger, Ranges
+from cdc_lakehouse.lake.spans import Spans, hull_of, in_words, spans_of, together
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.registry.client import SchemaRegistry
 
 logger = logging.getLogger(__name__)
 
 TopicIds = Callable[[Collection[str]], Mapping[str, str]]
-ReadAgain = Callable[[SparkSession, Ranges], DataFrame]
+ReadAgain = Callable[[SparkSession, Spans], DataFrame]
 
 
 class TableIngest:
@@ -52,7 +54,7 @@ class TableIngest:
     ) -> None:
         """`topic_ids` asks Kafka; records that are not from Kafka have no topic that could be made again.
 
-        `read_again` reads what Spark's source cannot.
+        `read_again` reads what Spark's source cannot: gaps, and records with odd timestamps.
         """
         self._application = application
         self.table = table
@@ -64,6 +66,7 @@ class TableIngest:
         self._read_again = read_again
         self._commits: list[CommitResult] = []
         self._amended: int | None = None
+        self._filled: Spans = {}
         self._known = plan.version
         """The newest version of which all is known that a commit on it has to know."""
         self._decoder: TableDecoder | None = None
@@ -73,12 +76,16 @@ class TableIngest:
         """In the query that read it."""
 
     def run(self, *, kafka: Mapping[str, str]) -> TableResult:
-        """Drain the plan, or what a query together with other tables left of it.
+        """Fill and drain the plan, or what a query together with other tables left of it.
 
         A second ingest of the same plan finds the ledger advanced and is refused as superseded.
         """
-        session = self._application.spark.isolated(small=is_small(self._plan.backlog))
+        offsets = self._plan.backlog + self._plan.fill.offsets
+        session = self._application.spark.isolated(small=is_small(offsets))
         self.prepare(session)
+        for spans in batches(self._plan.fill.held, limit=self.table.max_offsets_per_trigger):
+            with self._timed("fill"):
+                self._fill(session, spans)
         if self.is_behind:
             plan = self.rest
             with self._timed("drain"):
@@ -143,10 +150,11 @@ class TableIngest:
             return
         refuse_unless_next(self._ledger, added, attempt=self._application.attempt)
         files = self._written(batch, added)
-        names = [topic.name for topic in self._plan.topics]
-        # Asked for after the records were read.
-        topic_ids = None if self._topic_ids is None else self._topic_ids(names)
-        self.commit(batch.sparkSession, files, added, topic_ids=topic_ids)
+        self.commit(batch.sparkSession, files, added, topic_ids=self._asked_topic_ids())
+
+    def _asked_topic_ids(self) -> Mapping[str, str] | None:
+        """To be asked for after the records were read."""
+        return None if self._topic_ids is None else self._topic_ids([each.name for each in self._plan.topics])
 
     def commit(
         self,
@@ -159,6 +167,38 @@ class TableIngest:
         """Make `files` the rows of `added`. A second call with the same is refused as superseded."""
         attempt = self._application.attempt
         refuse_unless_next(self._ledger, added, attempt=attempt)
+
+        def after(seen: str | None) -> Ledger:
+            planned, marks = self._plan.planned, self._plan.marks
+            return self._ledger.advanced(
+                added, attempt=attempt, seen_through=seen, planned=planned, marks=marks
+            )
+
+        self._commit(session, files, within=spans_of(added), after=after, topic_ids=topic_ids)
+
+    def _fill(self, session: SparkSession, spans: Spans) -> None:
+        """Parts of gaps, one commit. Who was overtaken commits nothing: the step is taken."""
+        if self._read_again is None:
+            raise RuntimeError("a gap cannot be filled by whoever reads forward only")
+        logger.info("gaps are read", extra={"ranges": in_words(spans)})
+        files = self._decoded(self._read_again(session, spans), hull_of(spans))
+
+        def after(seen: str | None) -> Ledger:
+            return filled(self._ledger, spans, attempt=self._application.attempt, seen_through=seen)
+
+        self._commit(session, files, within=spans, after=after, topic_ids=self._asked_topic_ids())
+        self._filled = together(self._filled, spans)
+
+    def _commit(
+        self,
+        session: SparkSession,
+        files: Sequence[WrittenFile],
+        *,
+        within: Spans,
+        after: Callable[[str | None], Ledger],
+        topic_ids: Mapping[str, str] | None,
+    ) -> None:
+        """`after` is told the newest commit time at the source that the files hold."""
         if topic_ids is not None:
             # A topic that was made again while it was read gives out records that are not the plan's.
             refuse_other_topics(self._plan, topic_ids)
@@ -172,14 +212,9 @@ class TableIngest:
                 session,
                 files,
                 uri=self._uri,
+                within=within,
                 before=self._ledger,
-                after=self._ledger.advanced(
-                    added,
-                    attempt=attempt,
-                    seen_through=None if seen is None else seen.isoformat(),
-                    planned=self._plan.planned,
-                    marks=self._plan.marks,
-                ),
+                after=after(None if seen is None else seen.isoformat()),
                 schema=self._prepared().schema,
                 known=self._known,
             )
@@ -196,7 +231,7 @@ class TableIngest:
             if self._read_again is None or first is None:
                 raise
         logger.warning("a timestamp fits nowhere: the batch is read again", extra={"first": first})
-        return self._decoded(self._read_again(batch.sparkSession, added), added)
+        return self._decoded(self._read_again(batch.sparkSession, spans_of(added)), added)
 
     def _decoded(self, batch: DataFrame, added: Ranges) -> list[WrittenFile]:
         attempt = self._application.attempt
@@ -227,39 +262,13 @@ class TableIngest:
 
     def result(self) -> TableResult:
         """As the report tells it."""
-        added = Added.together(commit.added for commit in self._commits)
-        version = self._commits[-1].version if self._commits else self._amended
-        seen, decode_seconds = added.seen_through, added.decode_seconds
-        return TableResult(
-            table=self.table.name,
-            status=TableStatus.IDLE if version is None else TableStatus.ADVANCED,
-            ranges=self._ranges(),
-            counts={
-                "appended": added.rows,
-                "undecodable": sum(added.errors_by_code.values()),
-                "out_of_range": added.out_of_range,
-            },
-            errors_by_code=added.errors_by_code,
-            seen_through=None if seen is None else seen.isoformat(),
-            lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
-            seconds={name: round(value, 3) for name, value in self._seconds.items()},
-            versions={} if version is None else {"bronze": version},
-            batches=len(self._commits),
+        return told(
+            self._commits,
+            plan=self._plan,
+            ledger=self._ledger,
+            amended=self._amended,
+            filled=self._filled,
             drain={**self.progress.pace().report(), "tables": self._tables},
-            schema_ids=added.schema_ids(),
             registry=self._prepared().registry,
-            decode_seconds=round(decode_seconds, 3),
-            decoded_per_second=round(added.rows / decode_seconds) if decode_seconds else None,
-            bad_rows=added.bad_rows_by_code(),
-            decisions=self._plan.ledger.decisions if self._amended is not None else {},
-            gaps=gaps_by_topic(self._ledger),
+            seconds=self._seconds,
         )
-
-    def _ranges(self) -> dict[str, dict[str, tuple[int, int]]]:
-        found: dict[str, dict[str, tuple[int, int]]] = {}
-        for commit in self._commits:
-            for source, partitions in commit.ledger.added.items():
-                known = found.setdefault(topic_of(source), {})
-                for partition, (start, end) in partitions.items():
-                    known[str(partition)] = (known.get(str(partition), (start, end))[0], end)
-        return found

@@ -21,7 +21,8 @@ from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
-from cdc_lakehouse.lake.ledger import by_topic
+from cdc_lakehouse.lake.ledger import by_topic, gaps_by_topic
+from cdc_lakehouse.lake.spans import in_words
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +42,12 @@ class DrainTask:
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
-        ranges = by_topic(self.plan.added(self.plan.start, self.plan.until))
         return TableResult(
-            table=self.table.name, status=TableStatus.PLANNED, ranges=ranges, time_to_loss=self.time_to_loss
+            table=self.table.name,
+            status=TableStatus.PLANNED,
+            ranges=by_topic(self.plan.added(self.plan.start, self.plan.until)),
+            decisions=self.plan.fill.decision(self.plan.fill.held, left=self.plan.fill.gone),
+            time_to_loss=self.time_to_loss,
         )
 
 
@@ -66,8 +70,12 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
             by_pattern=table.name in by_pattern,
         )
         ends[table.name] = plan.start
+        if plan.fill.gone:
+            logger.warning(
+                "gaps stay: Kafka no longer holds them", extra={"ranges": in_words(plan.fill.gone)}
+            )
         if plan.is_idle:
-            return TableResult(table=table.name, status=TableStatus.IDLE)
+            return _idle(table, plan)
         logger.info("drain planned", extra={"backlog": plan.backlog})
         return DrainTask(table=table, plan=plan, cluster=cluster)
 
@@ -84,6 +92,15 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
         for name, each in zip(names, found, strict=True)
     ]
     return [*told, *refused]
+
+
+def _idle(table: Table, plan: DrainPlan) -> TableResult:
+    """Who asked for gaps that nobody has is told what stays missing."""
+    result = TableResult(table=table.name, status=TableStatus.IDLE)
+    if not plan.fill.asked:
+        return result
+    gaps, decisions = gaps_by_topic(plan.ledger), plan.fill.decision({}, left=plan.fill.gone)
+    return replace(result, gaps=gaps, decisions=decisions)
 
 
 def _discovered(application: Application, cluster: Cluster) -> tuple[Application, list[TableResult]]:

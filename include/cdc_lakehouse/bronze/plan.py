@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
+from cdc_lakehouse.bronze.fill_plan import NO_FILL, FillPlan, plan_fill
 from cdc_lakehouse.bronze.incarnations import sources_of
 from cdc_lakehouse.bronze.losses import aged_out, in_words, told, unread, vanished
 from cdc_lakehouse.errors import (
@@ -41,10 +42,12 @@ class DrainPlan:
     """`ledger` says more than the table's last commit: it has a commit of its own before any row."""
     version: int | None = None
     """Of the table that the plan was made for; what others did up to there was seen and judged."""
+    fill: FillPlan = NO_FILL
+    """Gaps to be read again, before what is new: retention takes them first."""
 
     @property
     def is_idle(self) -> bool:
-        return self.start == self.until and not self.amends
+        return self.start == self.until and not self.amends and not self.fill.held
 
     @property
     def backlog(self) -> int:
@@ -139,6 +142,7 @@ def plan_drain(
         start={topic.name: _starts(after, topic, sources[topic.name], first=first) for topic in found},
         until={topic.name: {p: offsets.latest for p, offsets in topic.partitions.items()} for topic in found},
         amends=bool(decisions),
+        fill=plan_fill(after, found, sources) if decided.fill_gaps else NO_FILL,
     )
 
 

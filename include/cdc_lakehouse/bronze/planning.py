@@ -58,7 +58,7 @@ def plan_table(
 
     def planned(ledger: Ledger, healed: Mapping[str, Any]) -> DrainPlan:
         first = _first(application.pipeline.start, table, ledger, cluster=cluster, facts=facts)
-        cut = cluster.cut_logs(doubtful(ledger, table.topics, facts=facts))
+        cut = cluster.cut_logs(doubtful(ledger, table.topics, facts=facts, idle_too=decided.fill_gaps))
         return plan_drain(
             ledger,
             table.topics,

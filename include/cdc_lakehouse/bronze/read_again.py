@@ -1,7 +1,8 @@
-"""Kafka's records read without Spark's source, for batches with a timestamp that its type cannot hold.
+"""Kafka's records read without Spark's source: gaps, and batches with a timestamp that its type cannot hold.
 
-Spark turns the timestamp of a record into microseconds before it knows which columns are wanted, and ends
-the query where they do not fit into 64 bits; no option of its source leaves that out.
+A stream reads forward from one offset, and gaps lie here and there. Spark's source also turns the timestamp
+of a record into microseconds before it knows which columns are wanted, and ends the query where they do not
+fit into 64 bits; no option leaves that out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.bronze.worker_failures import telling_kafka
 from cdc_lakehouse.kafka.records import records_between
-from cdc_lakehouse.lake.ledger import Ranges, topic_of
+from cdc_lakehouse.lake.ledger import topic_of
+from cdc_lakehouse.lake.spans import Spans, each_span
 
 _UNFIT = re.compile(
     r"Record at topic (\S+) partition (\d+) offset (\d+) has timestamp value -?\d+ that overflows"
@@ -58,19 +60,21 @@ def unfit_timestamp(text: str) -> str | None:
     return None if found is None else f"{found.group(1)}/{found.group(2)}@{found.group(3)}"
 
 
-def read_again(session: SparkSession, ranges: Ranges, *, settings: Mapping[str, str]) -> DataFrame:
-    """What Spark's source would give out of `ranges`, but NULL for timestamps that fit nowhere."""
-    pieces = tuple(pieces_of(ranges))
+def read_again(session: SparkSession, spans: Spans, *, settings: Mapping[str, str]) -> DataFrame:
+    """What Spark's source would give out of `spans`, but NULL for timestamps that fit nowhere.
+
+    A task reads of one span only, so that each file that is made of it can be held against its span.
+    """
+    pieces = tuple(pieces_of(spans))
     tasks = session.range(len(pieces), numPartitions=len(pieces))
     return tasks.mapInArrow(partial(_read, pieces=pieces, settings=dict(settings)), _SCHEMA)
 
 
-def pieces_of(ranges: Ranges) -> Iterator[Piece]:
+def pieces_of(spans: Spans) -> Iterator[Piece]:
     """What one task each reads."""
-    for source, partitions in ranges.items():
-        for partition, (first, until) in partitions.items():
-            for start in range(first, until, _OFFSETS_PER_TASK):
-                yield Piece(topic_of(source), partition, start, min(start + _OFFSETS_PER_TASK, until))
+    for source, partition, (first, until) in each_span(spans):
+        for start in range(first, until, _OFFSETS_PER_TASK):
+            yield Piece(topic_of(source), partition, start, min(start + _OFFSETS_PER_TASK, until))
 
 
 def _read(

@@ -8,32 +8,28 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
-from delta.tables import DeltaTable
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.decode_udf import decoded, for_python, stamp_of
+from cdc_lakehouse.bronze.in_place import PLACE, Place, change_in_place, within_of
 from cdc_lakehouse.bronze.table_decoder import TableDecoder
 from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.lake.bronze_schema import table_schema
+from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.coordinates import with_topic_id
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, source_of, topic_of
-from cdc_lakehouse.lake.newest_ledger import newest_ledger
-from cdc_lakehouse.lake.redo import hull_of
-from cdc_lakehouse.lake.transaction import commit, fenced_statement
+from cdc_lakehouse.lake.ledger import Ledger, Ranges
 from cdc_lakehouse.registry.client import SchemaRegistry
 
 logger = logging.getLogger(__name__)
-
-_PLACE = ("topic", "partition", "offset", "topic_id")
 
 
 class TableReplay:
@@ -53,13 +49,13 @@ class TableReplay:
         decoder = TableDecoder(
             self._application, self._table, registry=self._registry, existing=bronze.schema, quarantined=True
         )
-        records = _as_kafka_gave_them(with_topic_id(bronze).where(F.col("decode_error").isNotNull()))
+        records = _as_kafka_gave_them(with_topic_id(bronze).where(waits(bronze)))
         attempt = self._application.attempt
 
         def decode(plans: DecodePlans, *, wide: bool) -> tuple[DataFrame, list[Row]]:
             rows = _decodable(records, plans, attempt=attempt, wide=wide).persist()
             try:
-                return rows, rows.select(*_PLACE).collect()
+                return rows, rows.select(*PLACE).collect()
             except Exception:
                 rows.unpersist()
                 raise
@@ -67,7 +63,15 @@ class TableReplay:
         rows, places = decoder.decoded(decode, batch=_all_of(held), topic_ids={})
         try:
             if places:
-                version = self._commit(session, rows, places, held=held)
+                version = change_in_place(
+                    session,
+                    rows,
+                    count=len(places),
+                    within=within_of(map(_place, places), held),
+                    lake=self._application.lake,
+                    held=held,
+                    attempt=attempt,
+                )
         finally:
             rows.unpersist()
         logger.info("quarantine replayed", extra={"closed": len(places), "left": waiting - len(places)})
@@ -81,38 +85,9 @@ class TableReplay:
             registry=decoder.registry,
         )
 
-    def _commit(self, session: SparkSession, rows: DataFrame, places: Sequence[Row], *, held: Ledger) -> int:
-        """Give the rows at `places` their new contents. Who was overtaken changes nothing."""
-        firsts = {topic_of(source): source for source in first_incarnations(held)}
-        within = hull_of(
-            (
-                firsts[row["topic"]] if row["topic_id"] is None else source_of(row["topic"], row["topic_id"]),
-                row["partition"],
-                row["offset"],
-            )
-            for row in places
-        )
-        ledger = held.redecoded(
-            len(places), within, attempt=self._application.attempt, known=self._known_to_silver()
-        )
-        same = " AND ".join(f"b.{name} <=> d.{name}" for name in _PLACE)
-        statement = (
-            DeltaTable.forPath(session, self._uri)
-            .alias("b")
-            .merge(rows.alias("d"), f"{same} AND b.decode_error IS NOT NULL")
-            .withSchemaEvolution()
-            .whenMatchedUpdateAll()
-        )
 
-        def execute() -> None:
-            with fenced_statement(session, ledger):
-                statement.execute()
-
-        return commit(execute, uri=self._uri, ledger=ledger).version
-
-    def _known_to_silver(self) -> int:
-        state = newest_ledger(self._application.lake.silver(self._table.name), table=self._table.name)
-        return 0 if state is None else state.ledger.redone
+def _place(row: Row) -> Place:
+    return row["topic"], row["partition"], row["offset"], row["topic_id"]
 
 
 def _as_kafka_gave_them(rows: DataFrame) -> DataFrame:
@@ -120,7 +95,7 @@ def _as_kafka_gave_them(rows: DataFrame) -> DataFrame:
     return rows.select(
         F.col("raw_key").alias("key"),
         F.col("raw_value").alias("value"),
-        *_PLACE,
+        *PLACE,
         F.col("kafka_timestamp").alias("timestamp"),
         "headers",
     )

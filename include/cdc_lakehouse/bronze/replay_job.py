@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
-from cdc_lakehouse.application.per_table import each_table
+from cdc_lakehouse.application.per_table import UnfinishedError, each_table
+from cdc_lakehouse.bronze.closing import close_cases
 from cdc_lakehouse.bronze.replay import TableReplay
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role, registry_settings
@@ -26,12 +29,45 @@ def replay_tables(application: Application) -> list[TableResult]:
 
 
 def replay_table(application: Application, table: Table, *, registry: SchemaRegistry) -> TableResult:
+    """What a person decided about its cases first, then those that wait."""
     uri = application.lake.bronze(table.name)
-    state = read_state(uri, table=table.name)
-    waiting = open_cases(uri) if state is not None else 0
-    if state is None or state.ledger is None or not waiting:
-        return TableResult(table=table.name, status=TableStatus.IDLE)
-    if application.request.dry_run:
-        return TableResult(table=table.name, status=TableStatus.PLANNED, open_cases=waiting)
-    replay = TableReplay(application, table, registry=registry)
-    return replay.run(waiting=waiting, version=state.version, held=state.ledger)
+    decided = _decided(application, table)
+    try:
+        state = read_state(uri, table=table.name)
+        waiting = open_cases(uri) if state is not None else 0
+        if state is None or state.ledger is None or not waiting:
+            return _together(decided, TableResult(table=table.name, status=TableStatus.IDLE))
+        if application.request.dry_run:
+            return _together(
+                decided, TableResult(table=table.name, status=TableStatus.PLANNED, open_cases=waiting)
+            )
+        replay = TableReplay(application, table, registry=registry)
+        return _together(decided, replay.run(waiting=waiting, version=state.version, held=state.ledger))
+    except Exception as exc:
+        # What was decided is committed, whatever came then, and the report says so.
+        if decided is not None and decided.status is TableStatus.ADVANCED:
+            raise UnfinishedError(decided) from exc
+        raise
+
+
+def _decided(application: Application, table: Table) -> TableResult | None:
+    request = application.request
+    if table.name not in request.close_cases and table.name not in request.reopen_cases:
+        return None
+    state = read_state(application.lake.bronze(table.name), table=table.name)
+    return close_cases(application, table, state)
+
+
+def _together(decided: TableResult | None, replayed: TableResult) -> TableResult:
+    if decided is None:
+        return replayed
+    first = decided.status is TableStatus.ADVANCED and replayed.status is TableStatus.IDLE
+    return replace(
+        replayed,
+        status=decided.status if first else replayed.status,
+        counts={**decided.counts, **replayed.counts},
+        open_cases=decided.open_cases if replayed.open_cases is None else replayed.open_cases,
+        seconds={**decided.seconds, **replayed.seconds},
+        versions={**decided.versions, **replayed.versions},
+        decisions=decided.decisions,
+    )

@@ -61,9 +61,10 @@ class SharedPlan:
 def share_out(plans: Iterable[tuple[DrainPlan, int]]) -> list[SharedPlan]:
     """The small ones in groups, each of which is read at once; those left out have queries of their own.
 
-    Beside a plan stands how many records of its table are committed at once at most.
+    Beside a plan stands how many records of its table are committed at once at most. A table whose gaps
+    are to be filled first is read alone.
     """
-    small = (plan for plan, at_once in plans if 0 < plan.backlog <= min(FEW, at_once))
+    small = (plan for plan, at_once in plans if 0 < plan.backlog <= min(FEW, at_once) and not plan.fill.held)
     return [SharedPlan(tuple(group)) for group in _groups(small) if len(group) > 1]
 
 

@@ -14,6 +14,7 @@ from cdc_lakehouse.bronze.written_file import WrittenFile
 from cdc_lakehouse.lake.delta_transaction import DataFile
 from cdc_lakehouse.lake.file_commit import commit_files
 from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.spans import Spans
 
 BRONZE_PROPERTIES = {
     "delta.enableTypeWidening": "true",
@@ -35,16 +36,17 @@ def append(
     files: Sequence[WrittenFile],
     *,
     uri: str,
+    within: Spans,
     before: Ledger,
     after: Ledger,
     schema: StructType,
     known: int | None,
 ) -> CommitResult:
-    """Make `files` part of the table and state `after`, in the same commit.
+    """Make `files` part of the table and state `after`, in the same commit; their rows lie `within` that.
 
     A second call with the same step commits nothing and raises `SupersededError`.
     """
-    refuse_misfit(files, after.added, table=after.table)
+    refuse_misfit(files, within, table=after.table)
     data = [DataFile(file.name, file.size, file.modified, file.statistics()) for file in files]
     version = commit_files(session, uri, data, before=before, after=after, schema=schema, known=known)
     return CommitResult(ledger=after, version=version, added=Added.of_files(files))

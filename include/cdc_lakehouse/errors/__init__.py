@@ -20,6 +20,7 @@
     │   ├── LedgerVersionError        LEDGER_VERSION
     │   ├── UndiscoverableTopicError  UNDISCOVERABLE_TOPIC
     │   ├── SourceEpochOldError       SOURCE_EPOCH_OLD
+    │   ├── CaseUnknownError          CASE_UNKNOWN
     │   ├── VersionMismatchError      VERSION_MISMATCH
     │   └── UnsafeStoreError          UNSAFE_STORE
     └── DataError                                     65  the data needs a decision
@@ -49,6 +50,7 @@ Everything else that is raised is a bug (exit 70).
 from __future__ import annotations
 
 from cdc_lakehouse.errors.configuration import (
+    CaseUnknownError,
     ConfigError,
     InvalidPipelineError,
     LedgerVersionError,
@@ -102,6 +104,7 @@ __all__ = [
     "BatchMisfitError",
     "BrokerUnavailableError",
     "BronzeBehindError",
+    "CaseUnknownError",
     "CheckpointTakenError",
     "ClusterChangedError",
     "ConfigError",

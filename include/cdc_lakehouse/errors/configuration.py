@@ -76,6 +76,18 @@ class SourceEpochOldError(ConfigError):
     known: int
 
 
+class CaseUnknownError(ConfigError):
+    code = "CASE_UNKNOWN"
+    sentence = "{table} has no undecodable record {asked}; it has {held}"
+    advice = (
+        "`make quarantine` lists them. Name a code, or one record as <topic>/<partition>@<offset>. No case "
+        "of this table was closed or opened."
+    )
+    table: str
+    asked: str
+    held: str
+
+
 class VersionMismatchError(ConfigError):
     code = "VERSION_MISMATCH"
     sentence = "the workers run {package} {worker}, the driver runs {driver}"

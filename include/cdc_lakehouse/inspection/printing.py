@@ -73,13 +73,16 @@ def print_quarantine(found: Sequence[Cases]) -> None:
     for each in found:
         schemas = ", ".join(map(str, each.schema_ids))
         since, first = _moment(each.since), ", ".join(each.first)
-        table.add_row(each.pipeline, each.table, each.code, str(each.count), schemas, since, first)
+        code = f"{each.code} (closed)" if each.closed else each.code
+        table.add_row(each.pipeline, each.table, code, str(each.count), schemas, since, first)
     console = _console()
     if found:
         console.print(table)
     for each in found:
         console.print(Text(f"{each.pipeline}.{each.table} {each.first[0]}: {each.detail}", style="dim"))
-    console.print(Text(f"{sum(each.count for each in found)} records in quarantine", style="bold"))
+    console.print(
+        Text(f"{sum(each.count for each in found if not each.closed)} records in quarantine", style="bold")
+    )
 
 
 def print_rows(rows: pa.Table, *, most: int = MOST_ROWS) -> None:

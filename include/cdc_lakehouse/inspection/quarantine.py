@@ -31,22 +31,25 @@ class Cases:
     """That their values name."""
     since: datetime
     """When the first one came into bronze."""
+    closed: bool = False
+    """Nobody waits for them any more."""
 
 
 def quarantine(root: str, pipelines: Iterable[Pipeline]) -> list[Cases]:
-    """The most frequent codes first within a table; the tables stand in the order of the files."""
+    """The most frequent codes first within a table, closed ones last; tables in the order of the files."""
     found: list[Cases] = []
     for pipeline in pipelines:
         lake = Lake(root=root, pipeline=pipeline.name)
         for table in pipeline.tables:
-            rows = cases(lake.bronze(table.name))
-            if rows is not None:
-                by_code = _by_code(pipeline.name, table.name, rows)
-                found += sorted(by_code, key=lambda each: (-each.count, each.code))
+            for closed in (False, True):
+                rows = cases(lake.bronze(table.name), closed=closed)
+                if rows is not None:
+                    by_code = _by_code(pipeline.name, table.name, rows, closed=closed)
+                    found += sorted(by_code, key=lambda each: (-each.count, each.code))
     return found
 
 
-def _by_code(pipeline: str, table: str, rows: pa.Table) -> Iterator[Cases]:
+def _by_code(pipeline: str, table: str, rows: pa.Table, *, closed: bool) -> Iterator[Cases]:
     ordered = rows.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")]).to_pylist()
     codes = {row["decode_error"]["code"]: None for row in ordered}
     for code in codes:
@@ -60,4 +63,5 @@ def _by_code(pipeline: str, table: str, rows: pa.Table) -> Iterator[Cases]:
             detail=own[0]["decode_error"]["detail"] or "",
             schema_ids=tuple(sorted({row["value_schema_id"] for row in own} - {None})),
             since=min(row["ingested_at"] for row in own),
+            closed=closed,
         )

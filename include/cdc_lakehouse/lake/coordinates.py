@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, incarnation_of, topic_of
+from cdc_lakehouse.lake.spans import Spans, spans_of
 
 TOPIC_ID = "topic_id"
 
@@ -17,17 +20,28 @@ def in_ranges(ranges: Ranges, *, unnamed: Collection[str] | None = None) -> Colu
 
     Rows of release 0.1.0 have no `topic_id`: they belong to the sources in `unnamed`, by default to all.
     """
-    condition = F.lit(False)
-    for source, partitions in ranges.items():
-        for partition, (start, end) in partitions.items():
-            condition |= (
-                (F.col("topic") == topic_of(source))
-                & (F.col("partition") == partition)
-                & (F.col("offset") >= start)
-                & (F.col("offset") < end)
-                & _of(source, unnamed=unnamed is None or source in unnamed)
-            )
-    return condition
+    return in_spans(spans_of(ranges), unnamed=unnamed)
+
+
+def in_spans(spans: Spans, *, unnamed: Collection[str] | None = None) -> Column:
+    """The same for several ranges of each partition."""
+    return any_of(
+        (F.col("topic") == topic_of(source))
+        & (F.col("partition") == partition)
+        & _of(source, unnamed=unnamed is None or source in unnamed)
+        & any_of((F.col("offset") >= start) & (F.col("offset") < until) for start, until in parts)
+        for source, partitions in spans.items()
+        for partition, parts in partitions.items()
+    )
+
+
+def any_of(conditions: Iterable[Column]) -> Column:
+    """As a tree that is as deep as it must be: Spark walks through it by recursion, and gaps may be many."""
+    found = list(conditions) or [F.lit(False)]
+    while len(found) > 1:
+        pairs = [found[place : place + 2] for place in range(0, len(found), 2)]
+        found = [reduce(or_, pair) for pair in pairs]
+    return found[0]
 
 
 def source_epoch(ledger: Ledger) -> Column:

@@ -115,6 +115,11 @@ def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(found)
 
 
+def shared(spans: Sequence[Span], others: Iterable[Span]) -> tuple[Span, ...]:
+    """Offsets of `spans` that are in one of `others` too."""
+    return subtracted(spans, subtracted(spans, others))
+
+
 def subtracted(spans: Sequence[Span], others: Iterable[Span]) -> tuple[Span, ...]:
     """Offsets of `spans` that are in none of `others`."""
     left = list(joined(spans))

@@ -1,6 +1,7 @@
-"""Records of a bronze table that could not be decoded and still wait for it, found without a JVM.
+"""Records of a bronze table that could not be decoded: those that still wait, and those that were closed.
 
-The statistics of each file say how many it has, so only files with such records are opened.
+Found without a JVM. The statistics of each file say how many it has, so only files with such records are
+opened; and none of them is opened to count, unless somebody has closed a case of this table.
 """
 
 from __future__ import annotations
@@ -13,45 +14,66 @@ from cdc_lakehouse.errors import StorageUnavailableError
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.snapshot import DataFile, newest_snapshot
 
-_ERROR = "decode_error"
+ERROR = "decode_error"
+CLOSED = "closed"
+"""Field of it: the attempt that closed the case. A table without closed cases has no such field."""
 CASE_COLUMNS = (
     *("topic", "partition", "offset", "kafka_timestamp", "key_schema_id", "value_schema_id"),
-    *(_ERROR, "ingested_at"),
+    *(ERROR, "ingested_at"),
 )
+_CASE = pa.struct([("code", pa.string()), ("detail", pa.string()), (CLOSED, pa.string())])
 
 
 def open_cases(uri: str) -> int:
     """How many records wait; 0 while the table does not exist."""
+    snapshot = newest_snapshot(uri)
+    if snapshot is None:
+        return 0
+    some_are_closed = _has_closed(snapshot.schema.field(ERROR).type)
     total = 0
-    for file in _files(uri):
+    for file in snapshot.files:
         told = _told(file)
-        total += len(_cases_of(uri, file, columns=[_ERROR])) if told is None else told
+        if told is None or (told and some_are_closed):
+            told = len(_cases_of(uri, file, columns=[ERROR], closed=False))
+        total += told
     return total
 
 
-def cases(uri: str) -> pa.Table | None:
-    """Where they are, what is wrong with each and which schemas it names; never a value. None without any."""
-    found = [_cases_of(uri, each, columns=list(CASE_COLUMNS)) for each in _files(uri) if _told(each) != 0]
+def cases(uri: str, *, closed: bool = False) -> pa.Table | None:
+    """Where they are, what is wrong with each and which schemas it names; never a value. None without any.
+
+    Those that wait, or those that were `closed`.
+    """
+    snapshot = newest_snapshot(uri)
+    files = () if snapshot is None else snapshot.files
+    found = [
+        _cases_of(uri, each, columns=list(CASE_COLUMNS), closed=closed) for each in files if _told(each) != 0
+    ]
     whole = pa.concat_tables(found, promote_options="permissive") if found else None
     return whole if whole is not None and len(whole) else None
 
 
-def _files(uri: str) -> tuple[DataFile, ...]:
-    snapshot = newest_snapshot(uri)
-    return () if snapshot is None else snapshot.files
-
-
 def _told(file: DataFile) -> int | None:
-    """None where the log does not say: files of release 0.1.0, and those that replaced them."""
-    sound = file.nulls.get(_ERROR, {}).get("code")
+    """Closed ones among them. None where the log does not say: files of 0.1.0, and what replaced them."""
+    sound = file.nulls.get(ERROR, {}).get("code")
     return None if sound is None or file.rows is None else file.rows - sound
 
 
-def _cases_of(uri: str, file: DataFile, *, columns: list[str]) -> pa.Table:
+def _cases_of(uri: str, file: DataFile, *, columns: list[str], closed: bool) -> pa.Table:
     filesystem, root = filesystem_of(uri)
     try:
         with filesystem.open_input_file(f"{root}/{file.path}") as stream:
             rows = pq.read_table(stream, columns=columns)
     except OSError as exc:
         raise StorageUnavailableError(root=f"{uri}/{file.path}", reason=str(exc)) from exc
-    return rows.filter(pc.is_valid(rows[_ERROR]))
+    rows = rows.filter(pc.is_valid(rows[ERROR]))
+    faults = rows[ERROR].combine_chunks()
+    by = pc.struct_field(faults, CLOSED) if _has_closed(faults.type) else pa.nulls(len(rows), pa.string())
+    told = [pc.struct_field(faults, "code"), pc.struct_field(faults, "detail"), by]
+    place = rows.schema.get_field_index(ERROR)
+    rows = rows.set_column(place, ERROR, pa.StructArray.from_arrays(told, fields=list(_CASE)))
+    return rows.filter(pc.is_valid(by) if closed else pc.is_null(by))
+
+
+def _has_closed(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(kind) and kind.get_field_index(CLOSED) >= 0)

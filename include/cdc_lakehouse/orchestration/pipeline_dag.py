@@ -25,7 +25,7 @@ from cdc_lakehouse.errors import InvalidPipelineError
 from cdc_lakehouse.orchestration import runbook
 from cdc_lakehouse.orchestration.advances import LAYER
 from cdc_lakehouse.orchestration.assets import assets
-from cdc_lakehouse.orchestration.decisions import decision_params
+from cdc_lakehouse.orchestration.decisions import case_params, decision_params
 from cdc_lakehouse.orchestration.operator import SparkJobOperator
 from cdc_lakehouse.orchestration.outcome import AnnounceOperator, OutcomeOperator
 
@@ -70,7 +70,8 @@ def pipeline_dag(pipeline: Pipeline) -> DAG:
 def maintenance_dag(pipeline: Pipeline) -> DAG:
     """`cdc_<pipeline>_maintenance`: each job for all tables, cleared alone."""
     cron, text = pipeline.maintenance.schedule, runbook.maintenance_text(pipeline)
-    with _dag(pipeline, suffix="_maintenance", cron=cron, text=text) as dag:
+    params = case_params([table.name for table in pipeline.tables], more=pipeline.discover is not None)
+    with _dag(pipeline, suffix="_maintenance", cron=cron, text=text, params=params) as dag:
         inlets = assets(pipeline.name, layers=["bronze", "silver"], tables=pipeline.tables)
         tables, by_name = pipeline.tables, pipeline.discover is None
         trigger_rule = TriggerRule.NONE_SKIPPED

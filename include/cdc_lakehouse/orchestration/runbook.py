@@ -20,7 +20,8 @@ _WHAT_A_JOB_DOES = {
     Job.QUARANTINE_REPLAY: (
         "Decodes records again that could not be decoded when they came, and closes the cases of those that "
         "can be now: press **Clear** after the registry was repaired, or a release that knows more is "
-        "installed. The next merge puts them where they belong. What still cannot be decoded stays."
+        "installed. The next merge puts them where they belong. What still cannot be decoded stays, until "
+        "somebody triggers the DAG with `close_cases`."
     ),
     Job.CLEAN_CHECKPOINTS: "Deletes scratch checkpoints of attempts that ended; none is needed again.",
 }
@@ -68,9 +69,9 @@ def dag_text(pipeline: Pipeline) -> str:
             "failed task, whose log ends with one sentence and one piece of advice per table.",
             _CLEAR_IS_SAFE,
             "To catch up, trigger a run and leave its form empty; it drains to now. The form is for "
-            "decisions that an error code asks for: `accept_gap`, `source_epoch`, `acknowledge_foreign`. A "
-            "retry or a clear of such a run finds them done. Backfills of an interval are not supported yet: "
-            "they fail at once and change nothing.",
+            "decisions that an error code asks for: `accept_gap`, `source_epoch`, `acknowledge_foreign`; and "
+            "for `fill_gaps`. A retry or a clear of such a run finds them done. Backfills of an interval are "
+            "not supported yet: they fail at once and change nothing.",
         ]
     )
 
@@ -81,6 +82,8 @@ def maintenance_text(pipeline: Pipeline) -> str:
         [
             f"Keeps the tables of pipeline `{pipeline.name}` small and fast. Nothing waits for it: it may "
             f"fail for a night without harm. Ask **{pipeline.owner}** when it stays red for days.",
+            "Its form is for undecodable records that nobody will ever decode: `close_cases` ends the wait "
+            "for them, `reopen_cases` begins it again. A retry or a clear of such a run finds it done.",
             _CLEAR_IS_SAFE,
         ]
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.bronze_schema import columns_in
+from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.silver.fold import folded
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.look import MergeTask
-from cdc_lakehouse.silver.read import WorkFacts, bronze_rows, events, examine, redone, work_of
+from cdc_lakehouse.silver.read import WorkFacts, bronze_rows, changed_behind, events, examine, work_of
 from cdc_lakehouse.silver.refold import with_refolded
 
 
@@ -30,11 +30,12 @@ def changes_of(session: SparkSession, uri: str, task: MergeTask) -> Changes:
     """Raises for what this release cannot apply; nothing is written here."""
     history = bronze_rows(session, uri, version=task.bronze_version, held=task.held)
     columns = columns_in(history.schema)
-    work = history.where(work_of(task.held, task.work) | redone(task.redo))
+    behind = changed_behind(task.held, task.late, task.redo)
+    work = history.where(work_of(task.held, task.work) | behind)
     facts = examine(work, table=task.table.name)
-    keys = history.where(redone(task.redo)).select("key") if task.redo else None
+    keys = history.where(behind).select("key") if task.late or task.redo else None
     if task.releases:
-        open_keys = history.where(F.col("decode_error").isNotNull()).select("key")
+        open_keys = history.where(waits(history)).select("key")
         keys = open_keys if keys is None else keys.unionByName(open_keys)
     parked = 0
     if task.holds:

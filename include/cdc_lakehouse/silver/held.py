@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.errors import UnknownKeyHeldError
+from cdc_lakehouse.lake.cases import waits
 
 _PLACE = ("topic", "partition", "topic_id")
 
@@ -15,7 +16,7 @@ def waiting(rows: DataFrame, *, table: str) -> DataFrame:
 
     Raises where not even the key of a record is known: then nobody knows which one waits.
     """
-    cases = rows.where(F.col("decode_error").isNotNull())
+    cases = rows.where(waits(rows))
     unknown = cases.where(F.col("key").isNull()).agg(
         F.count(F.lit(1)).alias("count"), F.min(F.struct("topic", "partition", "offset")).alias("first")
     )

@@ -16,8 +16,9 @@ from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.redo import Redo
+from cdc_lakehouse.lake.spans import Spans, in_words
 from cdc_lakehouse.lake.state import read_state
-from cdc_lakehouse.silver.plan import first_ledger, is_level, is_small, plan_redo, plan_work
+from cdc_lakehouse.silver.plan import first_ledger, is_level, is_small, plan_late, plan_redo, plan_work
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ class MergeTask:
     work: Ranges
     open_cases: int
     """Records of bronze that could not be decoded."""
+    late: Spans
+    """What silver passed as missing and bronze holds now."""
     redo: tuple[Redo, ...]
     """Steps of bronze whose rows were decoded again since silver passed them."""
     holds: bool
@@ -67,8 +70,10 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     if waiting and table.on_quarantine is OnQuarantine.STOP:
         raise QuarantineOpenError(table=table.name, count=waiting)
     work, redo = plan_work(bronze.ledger, before), plan_redo(bronze.ledger, before)
-    logger.info("merge planned", extra={"ranges": work, "decoded_again": sum(each.rows for each in redo)})
-    small = is_small(work, table_bytes=silver.size_bytes if silver is not None else 0)
+    late = plan_late(bronze.ledger, before)
+    facts = {"ranges": work, "late": in_words(late), "decoded_again": sum(each.rows for each in redo)}
+    logger.info("merge planned", extra=facts)
+    small = is_small(work, late=late, table_bytes=silver.size_bytes if silver is not None else 0)
     return MergeTask(
         table,
         bronze_version=bronze.version,
@@ -76,6 +81,7 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
         before=before,
         work=work,
         open_cases=waiting,
+        late=late,
         redo=redo,
         holds=holding and waiting > 0,
         releases=before.parked and not holding,

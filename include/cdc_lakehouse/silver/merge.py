@@ -14,6 +14,8 @@ from cdc_lakehouse.lake.transaction import commit, fenced_statement
 from cdc_lakehouse.silver.refold import REFOLDED
 
 _NEWER = "f._cdc_position > s._cdc_position"
+_NOT_OLDER = f"(f.{REFOLDED} AND f._cdc_position >= s._cdc_position)"
+"""Bronze may lack a row that silver has applied: somebody deleted it by hand."""
 _DELETE = "f._cdc_op = 'd'"
 
 
@@ -28,12 +30,14 @@ class MergeResult:
 def merge(
     session: SparkSession, uri: str, *, changes: DataFrame, columns: TableColumns, ledger: Ledger
 ) -> MergeResult:
-    """Apply `changes`, gated by position unless they were refolded, and state `ledger` in the same commit.
+    """Apply `changes`, gated by position, and state `ledger` in the same commit.
+
+    A key that was refolded replaces a row of the same position too, never a newer one.
 
     `session` is the table's own: the ledger travels in its settings. A second call with the same
     ledger changes nothing and raises `SupersededError`.
     """
-    gate = f"(f.{REFOLDED} OR {_NEWER})" if REFOLDED in changes.columns else _NEWER
+    gate = f"({_NOT_OLDER} OR {_NEWER})" if REFOLDED in changes.columns else _NEWER
     on_key = " AND ".join(f"s.{quoted(c.name)} <=> f.{quoted(c.name)}" for c in columns.key)
     statement = (
         DeltaTable.forPath(session, uri)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, NotSupportedYetError
 from cdc_lakehouse.lake.ledger import Kind, Ledger, Ranges
-from cdc_lakehouse.lake.progress import Progress, Span, subtracted
+from cdc_lakehouse.lake.progress import Progress, Span, shared, subtracted
 from cdc_lakehouse.lake.redo import Redo
+from cdc_lakehouse.lake.spans import Spans, each_span, offsets_in
 
 SYSTEM_PREFIX = "_cdc_"
 
@@ -42,9 +43,24 @@ def plan_redo(bronze: Ledger, silver: Ledger) -> tuple[Redo, ...]:
     return tuple(redo for redo in bronze.redo if redo.seq > silver.redone)
 
 
+def plan_late(bronze: Ledger, silver: Ledger) -> Spans:
+    """What was missing when silver passed it, and is in bronze now: gaps that were filled, or restored."""
+    late = {
+        source: {
+            partition: found
+            for partition, gaps in partitions.items()
+            if (progress := bronze.sources.get(source, {}).get(partition)) is not None
+            and (found := shared(gaps, progress.present()))
+        }
+        for source, partitions in silver.gaps().items()
+    }
+    return {source: partitions for source, partitions in late.items() if partitions}
+
+
 def is_level(bronze: Ledger, silver: Ledger, *, holds: bool) -> bool:
     """Whether a merge has nothing to do. Events that were left out count once the table holds no more."""
-    return not (plan_work(bronze, silver) or plan_redo(bronze, silver) or (silver.parked and not holds))
+    waits = plan_redo(bronze, silver) or plan_late(bronze, silver) or (silver.parked and not holds)
+    return not (plan_work(bronze, silver) or waits)
 
 
 def next_ledger(
@@ -56,9 +72,20 @@ def next_ledger(
     seen_through: str | None,
     parked: bool = False,
 ) -> Ledger:
-    """Silver's ledger behind `work`: what bronze misses of it, silver has not applied either."""
+    """Silver's ledger behind `work`: what bronze misses of it, silver has not applied either.
+
+    A merge applies what came late too, so that is no gap of silver's any more. Keys that it refolds are made
+    of what bronze holds: from then on silver may owe nothing to rows that bronze lost, and says so.
+    """
     after = before.advanced(work, attempt=attempt, seen_through=seen_through)
     sources = {source: dict(partitions) for source, partitions in after.sources.items()}
+    late = plan_late(bronze, before)
+    for source, partition, part in each_span(late):
+        sources[source][partition] = sources[source][partition].filled(part)
+    if late or plan_redo(bronze, before) or (before.parked and not parked):
+        for source, partition, gap in each_span(bronze.gaps()):
+            if partition in sources.get(source, {}):
+                sources[source][partition] = sources[source][partition].without([gap])
     for source, partitions in work.items():
         for partition, span in partitions.items():
             held = bronze.sources[source][partition]
@@ -68,10 +95,10 @@ def next_ledger(
     return replace(after, sources=sources, redone=bronze.seq, parked=parked)
 
 
-def is_small(work: Ranges, *, table_bytes: int) -> bool:
+def is_small(work: Ranges, *, late: Spans, table_bytes: int) -> bool:
     """Whether reading the work and the table takes less time than compiling code for it."""
     offsets = sum(end - start for partitions in work.values() for start, end in partitions.values())
-    return offsets <= _SMALL_OFFSETS and table_bytes <= _SMALL_BYTES
+    return offsets + offsets_in(late) <= _SMALL_OFFSETS and table_bytes <= _SMALL_BYTES
 
 
 def first_ledger(bronze: Ledger) -> Ledger:

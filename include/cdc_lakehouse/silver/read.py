@@ -14,10 +14,12 @@ from cdc_lakehouse.debezium.headers import NEW_KEY, OLD_KEY
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
 from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError
 from cdc_lakehouse.lake.bronze_schema import ATTEMPT
-from cdc_lakehouse.lake.coordinates import in_ranges, source_epoch, with_topic_id
+from cdc_lakehouse.lake.cases import waits
+from cdc_lakehouse.lake.coordinates import in_ranges, in_spans, source_epoch, with_topic_id
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations
 from cdc_lakehouse.lake.redo import Redo
+from cdc_lakehouse.lake.spans import Spans
 from cdc_lakehouse.silver.fold import SOURCE_EPOCH
 
 _ROW_OPS = sorted(ROW_OPERATIONS)
@@ -34,9 +36,9 @@ def work_of(held: Ledger, work: Ranges) -> Column:
     return in_ranges(work, unnamed=first_incarnations(held))
 
 
-def redone(redo: Sequence[Redo]) -> Column:
-    """Rows that these steps of bronze decoded again."""
-    condition = F.lit(False)
+def changed_behind(held: Ledger, late: Spans, redo: Sequence[Redo]) -> Column:
+    """Rows that silver has passed and not seen: they came `late`, or these steps decoded them again."""
+    condition = in_spans(late, unnamed=first_incarnations(held))
     for each in redo:
         condition |= in_ranges(each.within) & (F.col(ATTEMPT.name) == each.attempt)
     return condition
@@ -63,14 +65,18 @@ class WorkFacts:
 
 
 def examine(rows: DataFrame, *, table: str) -> WorkFacts:
-    """Count the work; raise for what this release cannot apply. Silver is untouched then."""
-    decoded = F.col("decode_error").isNull()
+    """Count the work; raise for what this release cannot apply. Silver is untouched then.
+
+    Of a record whose case was closed nothing will come: it is ignored, like a tombstone.
+    """
+    decoded, waiting = F.col("decode_error").isNull(), waits(rows)
+    ignored = F.col("op").isNull() | (F.col("op") == Operation.MESSAGE)
     coordinate = F.struct("topic", "partition", "offset")
     unsupported = {kind: decoded & condition for kind, condition in _unsupported().items()}
     row = rows.agg(
         F.count(F.lit(1)).alias("read"),
-        F.count_if(~decoded).alias("undecodable"),
-        F.count_if(decoded & (F.col("op").isNull() | (F.col("op") == Operation.MESSAGE))).alias("ignored"),
+        F.count_if(waiting).alias("undecodable"),
+        F.count_if(~waiting & (~decoded | ignored)).alias("ignored"),
         F.max(F.when(decoded, F.unix_micros("source.ts"))).alias("newest"),
         *(F.count_if(condition).alias(f"{kind} count") for kind, condition in unsupported.items()),
         *(
@@ -113,7 +119,7 @@ def _unsupported() -> dict[str, Column]:
 def _errors(rows: DataFrame, *, table: str) -> dict[str, int]:
     """A value that fits no type of the table stops silver: leaving it out would be a silent hole."""
     counted = (
-        rows.where(F.col("decode_error").isNotNull())
+        rows.where(waits(rows))
         .groupBy("decode_error.code")
         .agg(F.count(F.lit(1)).alias("rows"), F.first("decode_error.detail").alias("detail"))
         .collect()

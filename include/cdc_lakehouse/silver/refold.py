@@ -13,7 +13,7 @@ from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.silver.fold import folded
 
 REFOLDED = "refolded"
-"""Column of changes: silver's row of this key is replaced, whatever its position."""
+"""Column of changes: silver's row of this key is replaced, unless it is newer than all of them."""
 
 
 def with_refolded(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
+from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.look import MergeTask
@@ -69,6 +70,7 @@ def _told(
             "undecodable": facts.undecodable,
             "parked": changes.parked,
             "decoded_again": sum(each.rows for each in task.redo),
+            "late_offsets": offsets_in(task.late),
             "rows_inserted": result.inserted,
             "rows_updated": result.updated,
             "rows_deleted": result.deleted,

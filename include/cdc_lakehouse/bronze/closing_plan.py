@@ -1,0 +1,85 @@
+"""Which undecodable records a person means whose cases are to be closed: decisions on values, no I/O."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cdc_lakehouse.errors import CaseUnknownError
+
+_COORDINATE = re.compile(r"(?P<topic>.+)/(?P<partition>\d+)@(?P<offset>\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    topic: str
+    partition: int
+    offset: int
+    code: str
+    closed: bool = False
+
+    @property
+    def coordinate(self) -> str:
+        return f"{self.topic}/{self.partition}@{self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """Codes mean all records that have them now, coordinates one record each."""
+
+    codes: frozenset[str] = frozenset()
+    coordinates: frozenset[tuple[str, int, int]] = frozenset()
+
+    @classmethod
+    def by(cls, asked: Iterable[str]) -> Meant:
+        found = {what: _COORDINATE.fullmatch(what) for what in asked}
+        return cls(
+            codes=frozenset(what for what, place in found.items() if place is None),
+            coordinates=frozenset(
+                (place["topic"], int(place["partition"]), int(place["offset"]))
+                for place in found.values()
+                if place is not None
+            ),
+        )
+
+    def has(self, case: Case) -> bool:
+        return case.code in self.codes or (case.topic, case.partition, case.offset) in self.coordinates
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingPlan:
+    close: Meant
+    reopen: Meant
+    closed: int
+    """Records whose cases are open, and will not be."""
+    reopened: int
+
+
+def plan_closing(
+    table: str, held: Sequence[Case], *, close: Sequence[str], reopen: Sequence[str]
+) -> ClosingPlan:
+    """`held` are all undecodable records of the table.
+
+    What is asked for and done already is fine: a retry finds it so. What means no record at all is refused.
+    """
+    for what in (*close, *reopen):
+        one = Meant.by([what])
+        if not any(one.has(case) for case in held):
+            raise CaseUnknownError(table=table, asked=what, held=", ".join(_in_words(held)) or "none")
+    to_close, to_reopen = Meant.by(close), Meant.by(reopen)
+    return ClosingPlan(
+        close=to_close,
+        reopen=to_reopen,
+        closed=sum(not case.closed and to_close.has(case) for case in held),
+        reopened=sum(case.closed and to_reopen.has(case) for case in held),
+    )
+
+
+def _in_words(held: Sequence[Case]) -> Iterator[str]:
+    """`bad_frame 3, first shop.public.orders/0@17`, the most frequent first."""
+    for (code, closed), count in Counter((case.code, case.closed) for case in held).most_common():
+        first = min((c.topic, c.partition, c.offset) for c in held if (c.code, c.closed) == (code, closed))
+        state = "closed, " if closed else ""
+        yield f"{code} {count} ({state}first {first[0]}/{first[1]}@{first[2]})"
