@@ -40,9 +40,10 @@ NOTHING = Decided()
 
 
 def _opened(ledger: Ledger) -> set[int]:
-    return {
-        epoch
-        for partitions in ledger.sources.values()
-        for progress in partitions.values()
-        for _, epoch in progress.epochs
-    }
+    """By a person. A number that records have opened is not the one that is asked for."""
+    found, noticed = set(), set()
+    for partitions in ledger.sources.values():
+        for progress in partitions.values():
+            found.update(epoch for _, epoch in progress.epochs)
+            noticed |= progress.noticed
+    return found - noticed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +15,7 @@ from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.amend import amend
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
+from cdc_lakehouse.bronze.epochs import EPOCHS_OPENED, all_opened, decide_epochs
 from cdc_lakehouse.bronze.layout import is_small
 from cdc_lakehouse.bronze.mass import refuse_in_mass
 from cdc_lakehouse.bronze.plan import DrainPlan, refuse_other_topics, refuse_unless_next
@@ -110,24 +112,30 @@ class TableIngest:
         self._warn_of_bad_rows(fresh)
         refuse_in_mass(run, self._table.quarantine_limit, table=self._table.name)
         seen = fresh.seen_through
+        epochs = decide_epochs(
+            self._ledger, files, sources=self._plan.sources, planned=self._plan.planned, added=added
+        )
+        after = epochs.ledger.advanced(
+            added,
+            attempt=attempt,
+            seen_through=None if seen is None else seen.isoformat(),
+            planned=self._plan.planned,
+            marks=self._plan.marks,
+        )
         commit = append(
             batch.sparkSession,
             files,
             uri=self._uri,
             before=self._ledger,
-            after=self._ledger.advanced(
-                added,
-                attempt=attempt,
-                seen_through=None if seen is None else seen.isoformat(),
-                planned=self._plan.planned,
-                marks=self._plan.marks,
-            ),
+            after=replace(after, decisions=epochs.told()),
             schema=self._decoder.schema,
             known=self._commits[-1].version if self._commits else self._amended,
         )
         self._ledger = commit.ledger
         self._commits.append(commit)
         logger.info("batch committed", extra={"seq": commit.ledger.seq, "rows": commit.added.rows})
+        for opened in commit.ledger.decisions.get(EPOCHS_OPENED, ()):
+            logger.warning("source epoch opened", extra=opened)
 
     def _written(self, batch: DataFrame, added: Ranges) -> list[WrittenFile]:
         """Files that hold the batch; read again where Spark's source cannot give its records out."""
@@ -184,7 +192,10 @@ class TableIngest:
             decode_seconds=round(decode_seconds, 3),
             decoded_per_second=round(added.rows / decode_seconds) if decode_seconds else None,
             bad_rows=added.bad_rows_by_code(),
-            decisions=self._plan.ledger.decisions if self._amended is not None else {},
+            decisions={
+                **(self._plan.ledger.decisions if self._amended is not None else {}),
+                **all_opened(commit.ledger for commit in self._commits),
+            },
             gaps=gaps_by_topic(self._ledger),
         )
 
