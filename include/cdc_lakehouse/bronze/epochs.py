@@ -118,8 +118,8 @@ class _Walk:
         heads = [each for each in self.partitions.values() if each.events]
         if not heads:
             return False
-        next_ = min(_turn(each.events[0]) for each in heads)
-        group = [each for each in heads if _turn(each.events[0]) == next_]
+        next_ = min(each.turn() for each in heads)
+        group = [each for each in heads if each.turn() == next_]
         starts = [(each, event) for each in group if isinstance(event := each.events[0], SnapshotStart)]
         for each in group:
             event = each.events.popleft()
@@ -141,7 +141,7 @@ class _Walk:
         tx_id, own = starts[0][1].tx_id, {partition.source for partition, _ in starts}
         known = [each.epoch_of(tx_id) for each in self.partitions.values()]
         wanted = [max((epoch for epoch in known if epoch is not None), default=None)]
-        if wanted == [None] and not self._is_begun_elsewhere(own):
+        if wanted == [None] and not self._is_taken(own):
             wanted.append(self.newest)
         fitting = (
             epoch
@@ -165,18 +165,13 @@ class _Walk:
         self.opened.append(Opened(self.newest, tx_id))
         return self.newest
 
-    def _is_begun_elsewhere(self, own: Collection[str]) -> bool:
-        """Whether rows of another topic are in the newest epoch: a topic that comes later is another log."""
+    def _is_taken(self, own: Collection[str]) -> bool:
+        """Whether the newest epoch is that of another snapshot, or holds rows of other topics: a topic that
+        comes later is another log."""
         return any(
-            each.holds_rows_of(self.newest) for each in self.partitions.values() if each.source not in own
+            each.has_snapshot_in(self.newest) if each.source in own else each.holds_rows_of(self.newest)
+            for each in self.partitions.values()
         )
-
-
-def _turn(event: Event) -> tuple[int, int]:
-    """What is known to go on first, since it says nothing new; a slot last, since a snapshot may explain it."""
-    if isinstance(event, SnapshotStart):
-        return 1, event.tx_id
-    return (0, 0) if event.knows_past else (2, 0)
 
 
 def _firsts(files: Iterable[WrittenFile], sources: Mapping[str, str]) -> dict[_Place, int]:

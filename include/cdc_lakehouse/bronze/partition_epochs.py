@@ -70,6 +70,13 @@ class PartitionEpochs:
             beginnings=list(before.beginnings),
         )
 
+    def turn(self) -> tuple[int, int]:
+        """What says nothing new goes first; a new slot last, since a snapshot elsewhere may explain it."""
+        event = self.events[0]
+        if isinstance(event, SnapshotStart):
+            return 1, event.tx_id
+        return (2, 0) if self.begins_anew(event) else (0, 0)
+
     def epoch_of(self, tx_id: int) -> int | None:
         """The epoch of the full snapshot of this transaction, if its rows were met here."""
         found = [_at(self.settled, each.offset) for each in self.beginnings if each.tx_id == tx_id]
@@ -78,7 +85,7 @@ class PartitionEpochs:
     def fits(self, epoch: int, *, at: int) -> bool:
         """Whether the rows of a full snapshot, from `at` on, would be the first ones of `epoch` here."""
         held = self._epoch_held_below(at)
-        return epoch >= _at(self.settled, at) and (held is None or held < epoch)
+        return held is None or held < epoch
 
     def holds_nothing_below(self, offset: int) -> bool:
         return self._epoch_held_below(offset) is None
@@ -86,6 +93,11 @@ class PartitionEpochs:
     def holds_rows_of(self, epoch: int) -> bool:
         """Of batches before this one."""
         return self.before.end > self.before.floor and _at(self.settled, self.before.end - 1) == epoch
+
+    def has_snapshot_in(self, epoch: int) -> bool:
+        return any(
+            each.tx_id is not None and _at(self.settled, each.offset) == epoch for each in self.beginnings
+        )
 
     def is_on_its_way(self, epoch: int, *, at: int) -> bool:
         """Whether it has still to show where it enters `epoch`."""
@@ -128,7 +140,9 @@ class PartitionEpochs:
         )
 
     def _boundaries(self) -> list[Boundary]:
-        return [*self.settled, *([] if self.expected is None else [self.expected])]
+        if self.expected is None:
+            return self.settled
+        return [*(boundary for boundary in self.settled if boundary[0] < self.expected[0]), self.expected]
 
     def _boundary_within(self, behind: int, to: int) -> bool:
         return any(behind < start <= to for start, _ in self._boundaries())
