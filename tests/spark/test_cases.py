@@ -1,7 +1,7 @@
 """Every case file through the decoder in Spark, bronze and silver in Delta.
 
 Cases that are applied share one table per kind of key: each has a topic of its own, and its name is
-the first column of its key. A case that stops silver has a table of its own.
+the first column of its key. A case that stops silver or opens a source epoch has a table of its own.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def first_id(case: Case) -> int:
 
 
 def key_kind(case: Case) -> str:
-    return "keyed_by_" + "_".join(case.table.key)
+    """A source epoch is one of the whole table: who opens one has a table to itself."""
+    return str(case.name) if case.opens_an_epoch else "keyed_by_" + "_".join(case.table.key)
 
 
 def ingest_batch(chain: Chain, table: Table, cases: list[Case], *, batch: int, tag: bool) -> None:

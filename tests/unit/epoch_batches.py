@@ -1,4 +1,4 @@
-"""Batches of a table as the decision about source epochs sees them: records in short, lines of workers out."""
+"""Batches of a table as the decision about source epochs sees them: records in, lines of workers out."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def by_partition(sent: list[tuple[int, Sent]]) -> dict[int, list[Sent]]:
 
 
 def ordered(bronze: Bronze, logs: dict[int, list[Sent]]) -> None:
-    """A snapshot wins over all that its partition held before, and what is streamed behind it stays with it."""
+    """A snapshot wins over all that its partition held before."""
     for number, log in logs.items():
         epochs = bronze.epochs(number) if log else []
         assert epochs == sorted(epochs)

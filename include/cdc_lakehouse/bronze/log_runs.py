@@ -29,7 +29,7 @@ class LogRun:
 
 
 def log_runs(topic: str, partition: int, offsets: np.ndarray, position: pa.StructArray) -> Iterator[LogRun]:
-    """Of bronze rows in the order of their offsets; rows of snapshots and rows without a position are left out.
+    """Of bronze rows in the order of their offsets, without those of snapshots and those without a position.
 
     A commit of 0 is one that was not named: no log begins there. Other sources than PostgreSQL name theirs
     always or never, so their rows are of one kind.

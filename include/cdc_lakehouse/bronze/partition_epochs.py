@@ -23,8 +23,8 @@ class PartitionEpochs:
     first: int | None
     """The first record of the batch."""
     until: int
-    """Where the drain ends: what shows nothing of a new epoch enters it there, since by then Kafka has all that
-    was sent before the record that opened it."""
+    """Where the drain ends: a partition that shows nothing of a new epoch enters it there, since by then
+    Kafka has all that was sent before the record that opened it."""
     events: deque[Event]
     settled: list[Boundary]
     expected: Boundary | None
