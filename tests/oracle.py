@@ -94,7 +94,8 @@ class Epochs:
 
     def drain(self, rows: Iterable[Row]) -> list[Row]:
         """The same rows with their `epoch`; the drain ends behind the last one of each partition."""
-        found, partitions = list(rows), {}
+        found = list(rows)
+        partitions: dict[int, list[Row]] = {}
         for row in found:
             partitions.setdefault(int(row["at"].partition("@")[0]), []).append(row)
         for partition in partitions:
@@ -152,4 +153,4 @@ def is_streamed(row: Row) -> bool:
 
 
 def names_its_past(row: Row) -> bool:
-    return row["position"][1] != 0
+    return bool(row["position"][1] != 0)

@@ -1,4 +1,4 @@
-"""A repeated snapshot on its way through two drains and a merge: ledger, report, log and silver (rule 2.5)."""
+"""A repeated snapshot on its way through two drains and merges: ledger, report, log, silver (rule 2.5)."""
 
 from __future__ import annotations
 

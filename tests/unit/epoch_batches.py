@@ -91,8 +91,8 @@ class Bronze:
         }
         ends = {place: self.end(*place) + len(records) for place, records in batch.items()}
         files = [line(*place, self.end(*place), records) for place, records in batch.items() if records]
-        added = {source: {} for source in self.sources.values()}
-        planned = {source: {} for source in self.sources.values()}
+        added: dict[str, dict[int, tuple[int, int]]] = {source: {} for source in self.sources.values()}
+        planned: dict[str, dict[int, tuple[int, int]]] = {source: {} for source in self.sources.values()}
         for topic, partition in {**known, **ends, **(until or {})}:
             start = self.end(topic, partition)
             end = ends.get((topic, partition), start)

@@ -44,7 +44,8 @@ def drained(
         for number, log in logs.items()
     }
     goal = {(TOPIC, number): (until or ends)[number] for number in logs}
-    return bronze.takes({place: some for place, some in records.items() if some}, until=goal)
+    opened: list[int] = bronze.takes({place: some for place, some in records.items() if some}, until=goal)
+    return opened
 
 
 def by_partition(sent: list[tuple[int, Sent]]) -> dict[int, list[Sent]]:

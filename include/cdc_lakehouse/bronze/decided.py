@@ -41,9 +41,5 @@ NOTHING = Decided()
 
 def _opened(ledger: Ledger) -> set[int]:
     """By a person. A number that records have opened is not the one that is asked for."""
-    found, noticed = set(), set()
-    for partitions in ledger.sources.values():
-        for progress in partitions.values():
-            found.update(epoch for _, epoch in progress.epochs)
-            noticed |= progress.noticed
-    return found - noticed
+    known = [progress for partitions in ledger.sources.values() for progress in partitions.values()]
+    return {epoch for each in known for _, epoch in each.epochs} - {n for each in known for n in each.noticed}

@@ -187,7 +187,8 @@ def _firsts(files: Iterable[WrittenFile], sources: Mapping[str, str]) -> dict[_P
 def _events(files: Iterable[WrittenFile], sources: Mapping[str, str]) -> dict[_Place, list[Event]]:
     found: dict[_Place, list[Event]] = {}
     for file in files:
-        for event in (*file.snapshots, *file.log_runs):
+        events: tuple[Event, ...] = (*file.snapshots, *file.log_runs)
+        for event in events:
             place = sources.get(event.topic, event.topic), event.partition
             found.setdefault(place, []).append(event)
     return found

@@ -34,11 +34,11 @@ def log_runs(topic: str, partition: int, offsets: np.ndarray, position: pa.Struc
     A commit of 0 is one that was not named: no log begins there. Other sources than PostgreSQL name theirs
     always or never, so their rows are of one kind.
     """
+    numbers = {name: _numbers(position.field(name)) for name in ("phase", "streamed", "commit", "row")}
+    streamed = (numbers["phase"] == 1) & (numbers["streamed"] == 1)
     if position.null_count:
-        offsets = offsets[position.is_valid().to_numpy(zero_copy_only=False)]
-        position = position.drop_null()
-    numbers = {name: position.field(name).to_numpy() for name in ("phase", "streamed", "commit", "row")}
-    places = np.flatnonzero((numbers["phase"] == 1) & (numbers["streamed"] == 1))
+        streamed &= position.is_valid().to_numpy(zero_copy_only=False)
+    places = np.flatnonzero(streamed)
     if not len(places):
         return
     known = numbers["commit"][places] != 0
@@ -54,3 +54,9 @@ def log_runs(topic: str, partition: int, offsets: np.ndarray, position: pa.Struc
             knows_past=bool(known[start]),
             row=int(row),
         )
+
+
+def _numbers(column: pa.Array) -> np.ndarray:
+    """Rows without a position may have a null or anything else here."""
+    found: np.ndarray = (column.fill_null(0) if column.null_count else column).to_numpy()
+    return found
