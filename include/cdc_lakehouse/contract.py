@@ -180,7 +180,7 @@ class TableResult:
     """Code of `errors_by_code` -> coordinates and schema ids of the first few rows."""
 
     decisions: Mapping[str, Any] = field(default_factory=dict)
-    """What a person, or a recovery, decided with this run; the ledger of its commit has the same."""
+    """What a person, a recovery or the records decided with this run; its ledger has the same."""
     gaps: Mapping[str, Mapping[str, Sequence[Sequence[int]]]] = field(default_factory=dict)
     """`<topic>` -> `<partition>` -> [from, until) that the table knows to be missing."""
     time_to_loss: Mapping[str, Any] | None = None

@@ -108,6 +108,11 @@ class Case(_Part):
         return TOPIC_PREFIX + self.name
 
     @property
+    def opens_an_epoch(self) -> bool:
+        rows = () if isinstance(self.silver, Refusal) else self.silver
+        return any(row["_cdc_position"][0] > 0 for row in rows)
+
+    @property
     def batches(self) -> int:
         return max(event.batch for event in self.events)
 

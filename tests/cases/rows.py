@@ -28,6 +28,11 @@ def expected_bronze(case: Case, *, first_id: int = 10, tag: bool = False) -> lis
     ]
 
 
+def in_coordinate_order(rows: list[Row]) -> list[Row]:
+    """By partition, then by offset; a case tells them in the order in which drains read them."""
+    return sorted(rows, key=lambda row: [int(number) for number in row["at"].split("@")])
+
+
 def told_bronze(case: Case, row: Row) -> Row:
     """A row of the decoder or of the table."""
     position, source, error = row["position"], row["source"] or {}, row["decode_error"] or {}

@@ -19,6 +19,7 @@ from debezium_records import (  # type: ignore[import-not-found]
 )
 
 from cdc_lakehouse.bronze.decode_udf import LAYOUT, decoded, file_schema, files_of, stamp_of
+from cdc_lakehouse.bronze.log_runs import LogRun
 from cdc_lakehouse.bronze.worker_failures import WorkerStorageError, known_failure
 from cdc_lakehouse.bronze.written_file import BadRow, SnapshotStart, Span, WrittenFile
 from cdc_lakehouse.contract import ENV_CONNECTION_STORAGE
@@ -155,6 +156,41 @@ def test_a_line_names_where_full_snapshots_begin(tmp_path):
     (file,) = written(tmp_path, batch_at(100, *records))
 
     assert set(file.snapshots) == {SnapshotStart(TOPIC, 0, 5, 100), SnapshotStart(TOPIC, 0, 8, 104)}
+
+
+def test_a_line_says_where_streamed_events_know_the_commit_before_them_and_how_far_the_log_went(tmp_path):
+    unknown = {"sequence": '[null,"900"]', "lsn": 900}
+    first = [
+        good(1, lsn=820),
+        (None, None),
+        good(1, snapshot="incremental", sequence='["900","900"]', lsn=None),
+        good(2, lsn=810),
+        (key_bytes(1), b"junk"),
+        good(3, **unknown),
+        good(4, snapshot="true", txId=8, **unknown),
+    ]
+
+    (file,) = written(tmp_path, batch_at(100, *first), batch_at(107, good(5, **unknown), good(6, lsn=805)))
+
+    assert file.log_runs == (
+        LogRun(TOPIC, 0, 100, 103, knows_past=True, row=820),
+        LogRun(TOPIC, 0, 105, 107, knows_past=False, row=900),
+        LogRun(TOPIC, 0, 108, 108, knows_past=True, row=805),
+    )
+
+
+def test_a_source_that_never_names_the_commit_before_has_one_run(tmp_path):
+    records = [good(number, connector="sqlserver", sequence=None) for number in range(3)]
+
+    (file,) = written(tmp_path, batch_at(100, *records))
+
+    assert file.log_runs == (LogRun(TOPIC, 0, 100, 102, knows_past=False, row=102),)
+
+
+def test_a_snapshot_without_a_transaction_does_not_begin_anywhere(tmp_path):
+    (file,) = written(tmp_path, batch_at(100, good(1, snapshot="first", txId=None)))
+
+    assert (file.snapshots, file.log_runs) == ((), ())
 
 
 def test_partitions_are_told_apart(tmp_path):

@@ -17,7 +17,7 @@ from cdc_lakehouse.lake.ledger import (
     present,
     topic_of,
 )
-from cdc_lakehouse.lake.progress import Progress
+from cdc_lakehouse.lake.progress import Beginning, Log, Progress
 
 SOURCE = "shop.public.orders@id1"
 
@@ -43,6 +43,14 @@ def document(**changes: object) -> str:
 
 def test_a_ledger_survives_its_document():
     assert Ledger.from_json(ledger().to_json(), table="orders") == ledger()
+
+
+def test_what_records_said_of_their_source_survives_the_document():
+    beginnings = Beginning(2, 811, opened=False), Beginning(7, None, opened=True)
+    progress = Progress(floor=2, end=10, epochs=((7, 1),), beginnings=beginnings, log=Log(9, knows_past=True))
+    known = ledger(sources={SOURCE: {0: progress}})
+
+    assert Ledger.from_json(known.to_json(), table="orders") == known
 
 
 def test_rows_that_were_decoded_again_are_told_until_silver_knows_them():

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cdc_lakehouse.lake.progress import Progress, joined, subtracted
+from cdc_lakehouse.lake.progress import Beginning, Progress, joined, subtracted
 
 STEP = st.integers(0, 9)
 
@@ -149,3 +149,18 @@ def test_spans_are_joined_and_subtracted_as_sets():
     assert joined([(5, 6), (1, 3), (3, 4), (8, 8)]) == ((1, 4), (5, 6))
     assert subtracted([(1, 10)], [(0, 2), (4, 5), (9, 12)]) == ((2, 4), (5, 9))
     assert joined((offset, offset + 1) for offset in [3, 1, 2, 7]) == ((1, 4), (7, 8))
+
+
+@pytest.mark.parametrize("epochs", [((2, 1),), ((2, 1), (8, 2)), ((2, 1), (7, 2), (12, 2)), ((2, 1), (7, 3))])
+def test_what_is_held_keeps_its_epoch_whatever_later_records_say(epochs):
+    with pytest.raises(ValueError, match="do not follow"):
+        PROGRESS.noting(epochs=epochs, beginnings=(), log=None)
+
+
+def test_records_may_open_an_epoch_from_the_end_on():
+    noted = PROGRESS.noting(
+        epochs=(*PROGRESS.epochs, (10, 3), (12, 4)), beginnings=(Beginning(10, 90, opened=True),), log=None
+    )
+
+    assert [noted.epoch_at(offset) for offset in (9, 10, 11, 12)] == [2, 3, 3, 4]
+    assert (set(noted.noticed), noted.epoch) == ({3}, 4)

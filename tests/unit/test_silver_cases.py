@@ -23,7 +23,7 @@ from cases.rows import expected_bronze, in_key_order, told_bronze  # type: ignor
 from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
-from oracle import UNSUPPORTED, Refused, Silver, merged  # type: ignore[import-not-found]
+from oracle import UNSUPPORTED, Epochs, Refused, Silver, merged  # type: ignore[import-not-found]
 
 
 def by_name(case: Case) -> str:
@@ -62,8 +62,11 @@ def kafka_batch(sent: list[KafkaRecord]) -> pa.RecordBatch:
 
 def folded(case: Case, *, one_merge: bool) -> list[dict[str, Any]]:
     silver: Silver = {}
-    rows = expected_bronze(case)
+    epochs, rows = Epochs(), []
     batches = [event.batch for event in case.events]
+    for batch in sorted(set(batches)):
+        sent = zip(expected_bronze(case), batches, strict=True)
+        rows += epochs.drain(row for row, of in sent if of == batch)
     for batch in [None] if one_merge else sorted(set(batches)):
         work = [row for row, of in zip(rows, batches, strict=True) if batch in (None, of)]
         silver = merged(silver, work)

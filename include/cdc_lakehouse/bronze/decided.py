@@ -43,9 +43,6 @@ NOTHING = Decided()
 
 
 def _opened(ledger: Ledger) -> set[int]:
-    return {
-        epoch
-        for partitions in ledger.sources.values()
-        for progress in partitions.values()
-        for _, epoch in progress.epochs
-    }
+    """By a person. A number that records have opened is not the one that is asked for."""
+    known = [progress for partitions in ledger.sources.values() for progress in partitions.values()]
+    return {epoch for each in known for _, epoch in each.epochs} - {n for each in known for n in each.noticed}

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,6 +15,7 @@ from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.amend import amend
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
+from cdc_lakehouse.bronze.epochs import EPOCHS_OPENED, decide_epochs
 from cdc_lakehouse.bronze.fill_plan import batches, filled
 from cdc_lakehouse.bronze.layout import is_small, lay_out
 from cdc_lakehouse.bronze.mass import refuse_in_mass
@@ -170,9 +172,13 @@ class TableIngest:
 
         def after(seen: str | None) -> Ledger:
             planned, marks = self._plan.planned, self._plan.marks
-            return self._ledger.advanced(
+            epochs = decide_epochs(
+                self._ledger, files, sources=self._plan.sources, planned=planned, added=added
+            )
+            advanced = epochs.ledger.advanced(
                 added, attempt=attempt, seen_through=seen, planned=planned, marks=marks
             )
+            return replace(advanced, decisions=epochs.told())
 
         self._commit(session, files, within=spans_of(added), after=after, topic_ids=topic_ids)
 
@@ -221,6 +227,8 @@ class TableIngest:
         self._ledger, self._known = commit.ledger, commit.version
         self._commits.append(commit)
         logger.info("batch committed", extra={"seq": commit.ledger.seq, "rows": commit.added.rows})
+        for opened in commit.ledger.decisions.get(EPOCHS_OPENED, ()):
+            logger.warning("source epoch opened", extra=opened)
 
     def _written(self, batch: DataFrame, added: Ranges) -> list[WrittenFile]:
         """Files that hold the batch; read again where Spark's source cannot give its records out."""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdc_lakehouse.bronze.added import Added
+from cdc_lakehouse.bronze.epochs import all_opened
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.write import CommitResult
 from cdc_lakehouse.contract import TableResult, TableStatus
@@ -53,6 +54,7 @@ def told(
         decisions={
             **(plan.ledger.decisions if amended is not None else {}),
             **plan.fill.decision(filled, left=ledger.gaps()),
+            **all_opened(commit.ledger for commit in commits),
         },
         gaps=gaps_by_topic(ledger),
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdc_lakehouse.bronze.log_runs import LogRun, log_runs
 from cdc_lakehouse.bronze.written_file import BAD_ROWS_SHOWN, BadRow, SnapshotStart, Span, WrittenFile
 from cdc_lakehouse.lake.parquet_files import ParquetFile
 
@@ -35,6 +36,7 @@ class Tally:
     key_ids: set[int] = field(default_factory=set)
     value_ids: set[int] = field(default_factory=set)
     snapshots: dict[tuple[_Place, int], int] = field(default_factory=dict)
+    log_runs: dict[_Place, list[LogRun]] = field(default_factory=dict)
     decode_seconds: float = 0.0
 
     def add(self, rows: pa.RecordBatch, *, decode_seconds: float) -> None:
@@ -44,6 +46,7 @@ class Tally:
         for place, part in _by_place(rows):
             self._add_offsets(place, _numbers(part.column("offset")))
             self._add_snapshots(place, part)
+            self._add_log_runs(place, part)
         self._add_times(rows)
         self.out_of_range += rows.num_rows - rows.column("out_of_range").null_count
         self.key_ids |= _different(rows.column("key_schema_id"))
@@ -71,6 +74,7 @@ class Tally:
                 SnapshotStart(*place, tx_id=tx_id, offset=offset)
                 for (place, tx_id), offset in self.snapshots.items()
             ),
+            log_runs=tuple(run for runs in self.log_runs.values() for run in runs),
             decode_seconds=round(self.decode_seconds, 6),
         )
 
@@ -93,6 +97,14 @@ class Tally:
         for tx_id in _different(tx_ids):
             first = offsets[pc.index(tx_ids, tx_id).as_py()].as_py()
             self.snapshots.setdefault((place, tx_id), first)
+
+    def _add_log_runs(self, place: _Place, part: pa.RecordBatch) -> None:
+        known = self.log_runs.setdefault(place, [])
+        for run in log_runs(*place, _numbers(part.column("offset")), part.column("position")):
+            if known and known[-1].knows_past == run.knows_past:
+                known[-1] = known[-1].joined(run)
+            else:
+                known.append(run)
 
     def _add_times(self, rows: pa.RecordBatch) -> None:
         times = rows.column("kafka_timestamp")
@@ -120,7 +132,7 @@ def _by_place(rows: pa.RecordBatch) -> Iterator[tuple[_Place, pa.RecordBatch]]:
     if not rows.num_rows:
         return
     topics, partitions = rows.column("topic"), rows.column("partition")
-    rows = rows.select(["offset", "source"])
+    rows = rows.select(["offset", "source", "position"])
     for topic in pc.unique(topics).to_pylist():
         for partition in pc.unique(partitions).to_pylist():
             own = pc.and_(pc.equal(topics, topic), pc.equal(partitions, partition))

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from cdc_lakehouse.bronze.log_runs import LogRun
 from cdc_lakehouse.lake.instants import instant
 
 BAD_ROWS_SHOWN = 3
@@ -65,6 +66,8 @@ class WrittenFile:
     key_ids: tuple[int, ...] = ()
     value_ids: tuple[int, ...] = ()
     snapshots: tuple[SnapshotStart, ...] = ()
+    log_runs: tuple[LogRun, ...] = ()
+    """Of each partition in the order of its offsets."""
     decode_seconds: float = 0.0
 
     def to_json(self) -> str:
@@ -86,6 +89,7 @@ class WrittenFile:
                 "key_ids": tuple(document["key_ids"]),
                 "value_ids": tuple(document["value_ids"]),
                 "snapshots": tuple(SnapshotStart(**each) for each in document["snapshots"]),
+                "log_runs": tuple(LogRun(**each) for each in document["log_runs"]),
             }
         )
 

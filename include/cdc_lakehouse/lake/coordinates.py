@@ -46,15 +46,17 @@ def any_of(conditions: Iterable[Column]) -> Column:
 
 def source_epoch(ledger: Ledger) -> Column:
     """The source epoch of a row (`cdc-semantics` rule 2.5)."""
-    found, first = F.lit(0).cast("bigint"), first_incarnations(ledger)
+    none, first = F.lit(0).cast("bigint"), first_incarnations(ledger)
+    # One list of cases, not one in the other: epochs that records open may be many.
+    found: Column | None = None
     for source, partitions in ledger.sources.items():
         for partition, progress in partitions.items():
             place = (F.col("topic") == topic_of(source)) & (F.col("partition") == partition)
             place &= _of(source, unnamed=source in first)
-            for start, epoch in progress.epochs:
-                later = place & (F.col("offset") >= start)
-                found = F.when(later, F.lit(epoch).cast("bigint")).otherwise(found)
-    return found
+            for start, epoch in reversed(progress.epochs):
+                condition, value = place & (F.col("offset") >= start), F.lit(epoch).cast("bigint")
+                found = F.when(condition, value) if found is None else found.when(condition, value)
+    return none if found is None else found.otherwise(none)
 
 
 def with_topic_id(rows: DataFrame) -> DataFrame:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from cdc_lakehouse import __version__
 from cdc_lakehouse.errors import LedgerVersionError
-from cdc_lakehouse.lake.progress import Progress, Span
+from cdc_lakehouse.lake.progress import Beginning, Log, Progress, Span
 from cdc_lakehouse.lake.redo import Redo
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Ledger:
     sources: Sources = field(default_factory=dict)
     added: Ranges = field(default_factory=dict)
     decisions: Mapping[str, Any] = field(default_factory=dict)
-    """What a person, or a recovery, decided with this one commit (`bronze.decided`, `bronze.standing`)."""
+    """What was decided with this one commit (`bronze.decided`, `bronze.standing`, `bronze.epochs`)."""
     redo: tuple[Redo, ...] = ()
     """Bronze's: rows that were decoded again and that silver may not have seen so yet."""
     redone: int = 0
@@ -273,6 +273,8 @@ def _progress(document: Mapping[str, Any]) -> Progress:
         epochs=tuple((start, epoch) for start, epoch in document["epochs"]),
         seen=document.get("seen"),
         mark=_mark(document.get("mark")),
+        beginnings=tuple(Beginning(*each) for each in document.get("beginnings", ())),
+        log=Log.of(document.get("log")),
     )
 
 
@@ -288,4 +290,6 @@ def _progress_document(progress: Progress) -> dict[str, Any]:
         "epochs": [list(epoch) for epoch in progress.epochs],
         "seen": progress.seen,
         "mark": progress.mark,
+        "beginnings": progress.beginnings,
+        "log": progress.log,
     }

@@ -8,9 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 Span = tuple[int, int]
 """[from, until)."""
+
+
+class Beginning(NamedTuple):
+    """Where the source began anew, by the word of its own records (`cdc-semantics` rule 2.5)."""
+
+    offset: int
+    tx_id: int | None
+    """Of the full snapshot whose rows begin here; None where the log goes on without its past: a new slot."""
+    opened: bool
+    """Whether a source epoch was opened for it, by this record or by those of its batch."""
+
+
+class Log(NamedTuple):
+    """Of the streamed events of one epoch in one partition."""
+
+    row: int
+    """The highest place in the source's log."""
+    knows_past: bool
+    """Whether any event named the commit before its own."""
+
+    @classmethod
+    def of(cls, document: Sequence[Any] | None) -> Log | None:
+        return None if document is None else cls(*document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +46,18 @@ class Progress:
     end: int
     gaps: tuple[Span, ...] = ()
     epochs: tuple[tuple[int, int], ...] = ()
-    """`(from offset, source epoch)`: which incarnation of the source an offset belongs to."""
+    """`(from offset, source epoch)`: which incarnation of the source an offset belongs to.
+
+    One may lie behind the end: where the drain is to end in which another partition saw the new epoch begin.
+    """
     seen: int | None = None
     """The end that Kafka was seen to hold, where that is above `end`: a drain that has further to go."""
 
     mark: tuple[int, int] | None = None
     """`(offset, leader epoch)` of Kafka's log when a drain was planned: tells whether it was cut since."""
+    beginnings: tuple[Beginning, ...] = ()
+    log: Log | None = None
+    """Of the epoch at the end; None where no event of it was streamed yet."""
 
     @classmethod
     def begun(cls, at: int, *, epoch: int = 0) -> Progress:
@@ -40,7 +71,7 @@ class Progress:
 
     @property
     def epoch(self) -> int:
-        """The source epoch of the next record."""
+        """The newest source epoch, even if it begins behind the next record."""
         return self.epochs[-1][1] if self.epochs else 0
 
     def epoch_at(self, offset: int) -> int:
@@ -89,8 +120,30 @@ class Progress:
         """From the end on, records belong to a newer incarnation of the source."""
         if epoch <= self.epoch:
             raise ValueError(f"epoch {epoch} does not follow that of {self}")
-        kept = tuple(boundary for boundary in self.epochs if boundary[0] < self.end)
-        return replace(self, epochs=(*kept, (self.end, epoch)))
+        return replace(self, epochs=(*self.epochs_of_held(), (self.end, epoch)), log=None)
+
+    def noting(
+        self,
+        *,
+        epochs: tuple[tuple[int, int], ...],
+        beginnings: tuple[Beginning, ...],
+        log: Log | None,
+    ) -> Progress:
+        """What the records behind the end say of their source; what is held keeps its epoch."""
+        ahead = [boundary for boundary in epochs if boundary[0] >= self.end]
+        ordered = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(epochs))
+        if not ordered or [*self.epochs_of_held(), *ahead] != list(epochs):
+            raise ValueError(f"epochs {epochs} do not follow those of {self}")
+        return replace(self, epochs=epochs, beginnings=beginnings, log=log)
+
+    def epochs_of_held(self) -> tuple[tuple[int, int], ...]:
+        """Boundaries below the end, which stay as they are."""
+        return tuple(boundary for boundary in self.epochs if boundary[0] < self.end)
+
+    @property
+    def noticed(self) -> frozenset[int]:
+        """Source epochs that nobody asked for: records opened them."""
+        return frozenset(self.epoch_at(each.offset) for each in self.beginnings if each.opened)
 
     def having_seen(self, end: int) -> Progress:
         return replace(self, seen=max(self.seen or end, end) if end > self.end else self.seen)

@@ -1,0 +1,168 @@
+"""Epochs of one partition while the events of a batch are gone through in their order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Self
+
+from cdc_lakehouse.bronze.log_runs import LogRun
+from cdc_lakehouse.bronze.written_file import SnapshotStart
+from cdc_lakehouse.lake.progress import Beginning, Log, Progress
+
+Event = SnapshotStart | LogRun
+Boundary = tuple[int, int]
+"""(from offset, epoch)."""
+
+
+@dataclass(slots=True)
+class PartitionEpochs:
+    source: str
+    before: Progress
+    first: int | None
+    """The first record of the batch."""
+    until: int
+    """Where the drain ends: a partition that shows nothing of a new epoch enters it there, since by then
+    Kafka has all that was sent before the record that opened it."""
+    events: deque[Event]
+    settled: list[Boundary]
+    expected: Boundary | None
+    """The newest epoch, where records have not shown yet where it begins here."""
+    log: Log | None
+    last: int
+    """Of the records that `log` is about."""
+    end: int
+    beginnings: list[Beginning] = field(default_factory=list)
+
+    @classmethod
+    def before_the_batch(
+        cls,
+        source: str,
+        before: Progress,
+        *,
+        noticed: Collection[int],
+        first: int | None,
+        end: int | None,
+        drained: int | None,
+        events: Iterable[Event],
+    ) -> Self:
+        own = {each.offset for each in before.beginnings}
+        settled, expected = [], None
+        for start, epoch in before.epochs:
+            # A person's word stands. What was only expected gives way to what the records say.
+            if start < before.end or start <= before.floor or start in own or epoch not in noticed:
+                settled.append((start, epoch))
+            else:
+                expected = start, epoch
+        ends = before.end if end is None else end
+        return cls(
+            source=source,
+            before=before,
+            first=first,
+            until=max(ends, drained or 0),
+            events=deque(_in_order(events, known={each.tx_id for each in before.beginnings})),
+            settled=settled,
+            expected=expected,
+            log=before.log,
+            last=before.end - 1,
+            end=ends,
+            beginnings=list(before.beginnings),
+        )
+
+    def turn(self) -> tuple[int, int]:
+        """What says nothing new goes first; a new slot last, since a snapshot elsewhere may explain it."""
+        event = self.events[0]
+        if isinstance(event, SnapshotStart):
+            return 1, event.tx_id
+        return (2, 0) if self.begins_anew(event) else (0, 0)
+
+    def epoch_of(self, tx_id: int) -> int | None:
+        """The epoch of the full snapshot of this transaction, if its rows were met here."""
+        found = [_at(self.settled, each.offset) for each in self.beginnings if each.tx_id == tx_id]
+        return max(found, default=None)
+
+    def fits(self, epoch: int, *, at: int) -> bool:
+        """Whether the rows of a full snapshot, from `at` on, would be the first ones of `epoch` here."""
+        held = self._epoch_held_below(at)
+        return held is None or held < epoch
+
+    def holds_nothing_below(self, offset: int) -> bool:
+        return self._epoch_held_below(offset) is None
+
+    def holds_rows_of(self, epoch: int) -> bool:
+        """Of batches before this one."""
+        return self.before.end > self.before.floor and _at(self.settled, self.before.end - 1) == epoch
+
+    def has_snapshot_in(self, epoch: int) -> bool:
+        return any(
+            each.tx_id is not None and _at(self.settled, each.offset) == epoch for each in self.beginnings
+        )
+
+    def is_on_its_way(self, epoch: int, *, at: int) -> bool:
+        """Whether it has still to show where it enters `epoch`."""
+        return self.expected is not None and self.expected[1] == epoch and _at(self.settled, at) < epoch
+
+    def begins_anew(self, run: LogRun) -> bool:
+        """Whether the log goes on in `run` without its past, where it had one (rule 2.5 b)."""
+        log = None if self._boundary_within(self.last, run.first) else self.log
+        return not run.knows_past and log is not None and log.knows_past and run.row > log.row
+
+    def expect(self, epoch: int) -> None:
+        """Enter `epoch` where the drain ends, unless a record says before that where it begins."""
+        self.expected = self.until, epoch
+
+    def enter(self, epoch: int, *, at: int, tx_id: int | None, opened: bool) -> None:
+        if _at(self.settled, at) < epoch:
+            before = [boundary for boundary in self.settled if boundary[0] < at]
+            behind = [boundary for boundary in self.settled if boundary[0] > at and boundary[1] > epoch]
+            self.settled = [*before, (at, epoch), *behind]
+        if self.expected is not None:
+            self.expected = (self.until, self.expected[1]) if self.expected[1] > epoch else None
+        self.beginnings.append(Beginning(at, tx_id, opened))
+
+    def take(self, run: LogRun) -> None:
+        """A run that reaches across a boundary counts for the epoch behind it: that may open one too many."""
+        log = None if self._boundary_within(self.last, run.last) else self.log
+        self.log = Log(
+            row=run.row if log is None else max(run.row, log.row),
+            knows_past=run.knows_past or (log is not None and log.knows_past),
+        )
+        self.last = run.last
+
+    def progress(self) -> Progress:
+        """That of before the batch, with what the batch says."""
+        ends_anew = self._boundary_within(self.last, self.end - 1)
+        return self.before.noting(
+            epochs=tuple(self._boundaries()),
+            beginnings=tuple(self.beginnings),
+            log=None if ends_anew else self.log,
+        )
+
+    def _boundaries(self) -> list[Boundary]:
+        if self.expected is None:
+            return self.settled
+        return [*(boundary for boundary in self.settled if boundary[0] < self.expected[0]), self.expected]
+
+    def _boundary_within(self, behind: int, to: int) -> bool:
+        return any(behind < start <= to for start, _ in self._boundaries())
+
+    def _epoch_held_below(self, offset: int) -> int | None:
+        """Of the last row below `offset`; None without such a row."""
+        if self.first is not None and self.first < offset:
+            return _at(self.settled, offset - 1)
+        return _at(self.settled, self.before.end - 1) if self.before.end > self.before.floor else None
+
+
+def _in_order(events: Iterable[Event], *, known: set[int | None]) -> Iterable[Event]:
+    """By offset; of a snapshot only its first row, which several files may think they have."""
+    for event in sorted(events, key=lambda e: e.offset if isinstance(e, SnapshotStart) else e.first):
+        if isinstance(event, SnapshotStart):
+            if event.tx_id in known:
+                continue
+            known.add(event.tx_id)
+        yield event
+
+
+def _at(boundaries: Iterable[Boundary], offset: int) -> int:
+    return max((epoch for start, epoch in boundaries if start <= offset), default=0)

@@ -1,0 +1,95 @@
+"""Epochs against a model: made-up histories of a source, read in any number of drains and batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from epoch_batches import Bronze, Read, Record, Streamed  # type: ignore[import-not-found]
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from orders_in_kafka import TOPIC  # type: ignore[import-not-found]
+
+PARTITIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    incarnation: int
+    record: Record
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[int, Sent]]:
+    """(partition, what is sent to it) in the order of sending: each incarnation reads, then streams."""
+    sent, lsn = [], 100
+    places = st.lists(st.integers(0, PARTITIONS - 1), max_size=5)
+    for incarnation in range(draw(st.integers(1, 4))):
+        for place in [*draw(places), draw(st.integers(0, PARTITIONS - 1))]:
+            sent.append((place, Sent(incarnation, Read(10 * (1 + incarnation)))))
+        past = None
+        for place in draw(places):
+            lsn += 10
+            sent.append((place, Sent(incarnation, Streamed(past, lsn))))
+            past = draw(st.sampled_from([past, lsn]))
+    return sent
+
+
+def drained(
+    bronze: Bronze, ends: list[int], logs: dict[int, list[Sent]], until: list[int] | None = None
+) -> list[int]:
+    """Read on to `ends` in one batch, of a drain that goes on `until` there; the epochs that were opened."""
+    records = {
+        (TOPIC, number): [sent.record for sent in log[bronze.end(TOPIC, number) : ends[number]]]
+        for number, log in logs.items()
+    }
+    goal = {(TOPIC, number): (until or ends)[number] for number in logs}
+    opened: list[int] = bronze.takes({place: some for place, some in records.items() if some}, until=goal)
+    return opened
+
+
+def by_partition(sent: list[tuple[int, Sent]]) -> dict[int, list[Sent]]:
+    return {number: [each for place, each in sent if place == number] for number in range(PARTITIONS)}
+
+
+def ordered(bronze: Bronze, logs: dict[int, list[Sent]]) -> None:
+    """A snapshot wins over all that its partition held before."""
+    for number, log in logs.items():
+        epochs = bronze.epochs(number) if log else []
+        assert epochs == sorted(epochs)
+        incarnations = [
+            [(each, epoch) for each, epoch in rows]
+            for _, rows in groupby(zip(log, epochs, strict=True), key=lambda row: row[0].incarnation)
+        ]
+        for before, behind in pairwise(incarnations):
+            if isinstance(behind[0][0].record, Read):
+                assert before[-1][1] < behind[0][1]
+
+
+@settings(max_examples=300, deadline=None)
+@given(sent=histories(), data=st.data())
+def test_drains_that_read_what_was_sent_so_far_open_few_epochs(sent, data):
+    logs, bronze, opened = by_partition(sent), Bronze.empty(), []
+    times = sorted({*data.draw(st.lists(st.integers(1, len(sent)), max_size=4)), len(sent)})
+    for time in times:
+        now = {number: len(log) for number, log in by_partition(sent[:time]).items()}
+        opened += drained(bronze, list(now.values()), logs)
+
+    ordered(bronze, logs)
+    assert opened == list(range(1, len(opened) + 1))
+    # One each, and one more at most where a slot shows in one partition before its snapshot in another.
+    assert len(opened) <= 2 * (len({each.incarnation for _, each in sent}) - 1)
+
+
+@settings(max_examples=300, deadline=None)
+@given(sent=histories(), data=st.data())
+def test_whatever_a_partition_is_late_with_its_snapshot_wins(sent, data):
+    """Ends that no clock explains: slow brokers, killed runs, records behind the end that was planned."""
+    logs, bronze = by_partition(sent), Bronze.empty()
+    for _ in range(data.draw(st.integers(0, 5))):
+        ends = [data.draw(st.integers(bronze.end(TOPIC, number), len(log))) for number, log in logs.items()]
+        goal = [data.draw(st.integers(end, len(logs[number]))) for number, end in enumerate(ends)]
+        drained(bronze, ends, logs, goal)
+    drained(bronze, [len(log) for log in logs.values()], logs)
+
+    ordered(bronze, logs)
