@@ -18,7 +18,7 @@ from crash.shape import shape_of  # type: ignore[import-not-found]
 from crash.states import collapsed, enumerated  # type: ignore[import-not-found]
 
 SEED = 20261118
-STATES = 4
+STATES = 3
 COMMITTED_STATES = 1500
 
 
@@ -41,7 +41,7 @@ def test_the_recorded_run_is_green_and_clean(golden, here, tmp_path):
 
 def test_the_recording_is_one_of_the_code_as_it_is(golden, bench, tmp_path):
     """Else: `make crash RECORD=1`, and commit what it wrote."""
-    run_golden(bench.driver, tmp_path / "lake")
+    run_golden(bench.world, bench.driver, tmp_path / "lake")
 
     made, known = shape_of(Storage.of(tmp_path / "lake")), shape_of(golden.states[-1])
     # It is one round in fewer batches: silver has nothing to replace, and no log a checkpoint.
@@ -55,9 +55,11 @@ def test_every_state_is_enumerated_and_collapsed(golden, every):
     assert 0 < len(every.work) < every.enumerated / 4
 
 
-def test_a_run_from_any_state_ends_where_the_golden_run_does(every, bench):
+def test_a_run_from_any_state_ends_where_the_golden_run_does(every, golden, bench):
     part = [work for work in every.work if work.is_witness]
     part += random.Random(SEED).sample([work for work in every.work if not work.is_witness], STATES)
+    replay = {id(storage) for storage in golden.states[golden.in_quarantine + 1 : golden.first_round]}
+    part += random.Random(SEED).sample([w for w in every.work if id(w.state.storage) in replay], 1)
 
     assert problems(bench.run_states(part)) == []
 
