@@ -13,6 +13,7 @@ from crash.proof import STEPS, Course, Size  # type: ignore[import-not-found]
 from crash.recorder import can_record  # type: ignore[import-not-found]
 from crash.recording import COMMITTED, Recording  # type: ignore[import-not-found]
 from crash.results import Results  # type: ignore[import-not-found]
+from crash.states import collapsed, enumerated  # type: ignore[import-not-found]
 
 
 def main() -> int:
@@ -33,7 +34,10 @@ def main() -> int:
 def _recorded(here: World) -> int:
     recording = record(here)
     recording.save(COMMITTED)
-    print(f"recorded: {len(recording.mutations)} changes of storage, in {COMMITTED}")
+    golden = golden_of(recording)
+    found = collapsed(enumerated(golden.mutations, golden.states, seed=1), witnesses=0, seed=1)
+    print(f"{COMMITTED}: {len(golden.mutations)} changes of storage,", end=" ")
+    print(f"{found.enumerated} states, {len(found.work)} of them different to a run")
     return 0
 
 

@@ -37,7 +37,7 @@ from unit.registry_server import FakeRegistry  # type: ignore[import-not-found]
 
 PIPELINE = "crash"
 ROOT = Path(__file__).parents[2]
-SMALL_BATCHES = 6
+SMALL_BATCHES = 7
 """Records per batch of the golden run, so that a drain has several."""
 FEW_BATCHES = 16
 SETTINGS = {

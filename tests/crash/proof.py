@@ -37,7 +37,7 @@ class Size:
     seed: int = 1
     part: tuple[int, int] = (1, 1)
     """Of the states."""
-    witnesses: int = 30
+    witnesses: int = 24
     """States that are run although they are said to equal others."""
     copies: int = 20
     kills: int = 96
