@@ -27,7 +27,7 @@ from crash.states import Work, collapsed, enumerated  # type: ignore[import-not-
 
 _Told = tuple[Findings, dict[str, Any]]
 STEPS = ("states", "answers", "hands", "at_once", "kills", "submitted", "zombies", "guards", "s3", "baseline")
-_STATES_PER_DRIVER = 120
+_STATES_PER_DRIVER = 170
 
 
 @dataclass(frozen=True, slots=True)
