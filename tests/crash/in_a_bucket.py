@@ -36,7 +36,7 @@ from crash.stores import bucket  # type: ignore[import-not-found]
 _GROUP = "spark-s3"
 _SETTINGS = {**SETTINGS, "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1"}
 _TABLES = (f"bronze/{PIPELINE}/", f"silver/{PIPELINE}/")
-_PATIENCE = 120.0
+_PATIENCE = 600.0
 
 
 class NotHereError(RuntimeError):

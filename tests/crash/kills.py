@@ -26,7 +26,7 @@ from crash.replay import Bench  # type: ignore[import-not-found]
 
 LAKES_PER_DRIVER = 8
 """Runs that one signal meets, each in a lake of its own and at another place of its work."""
-_PATIENCE = 300.0
+_PATIENCE = 900.0
 _GREEN_OR_AGAIN = {ExitCode.DONE, ExitCode.RETRY}
 _JOBS = (*ALL_TO_THE_END, Job.OPTIMIZE)
 

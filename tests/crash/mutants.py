@@ -19,7 +19,7 @@ from crash.mutations import Storage  # type: ignore[import-not-found]
 from crash.replay import Bench  # type: ignore[import-not-found]
 from crash.states import CHECKPOINTS  # type: ignore[import-not-found]
 
-_PATIENCE = 120.0
+_PATIENCE = 600.0
 _OF_A_BATCH, _OF_A_MERGE = 2, 6
 """Among the commits of a run: the table's making is the first, and the merge is the last."""
 ORDERS = ("orders",)
