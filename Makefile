@@ -76,7 +76,8 @@ test-s3: $(FETCHED) ## A lake in an object store, with one that fails between
 test-crash: $(FETCHED) ## A seeded part of `make crash`
 	@$(RUN) -m pytest tests/crash
 crash: $(FETCHED) ## What crashes leave, kills, zombies: nothing lost, doubled, half-written. SEED=1, ONLY=kills, RECORD=1
-	@PYTHONPATH=include:tests $(RUN) -m crash --seed $(or $(SEED),1) $(if $(ONLY),--only $(ONLY)) $(if $(RECORD),--record)
+	@PYTHONPATH=include:tests $(RUN) -m crash --seed $(or $(SEED),1) $(if $(ONLY),--only $(ONLY)) $(if $(PART),--part $(PART)) \
+		$(if $(RECORD),--record)
 test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 	@$(RUN) -m pytest tests/stack --ignore tests/stack/test_7_cluster.py
 test-cluster: $(FETCHED) ## A Spark cluster with the lake in a bucket; not part of `make test`

@@ -17,10 +17,12 @@ from confluent_kafka import IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from artifacts.spark_files import DEFAULTS_FILE
-from cdc_lakehouse.contract import ENV_CONNECTION_REGISTRY, ENV_PIPELINES
+from cases.encoding import Writer  # type: ignore[import-not-found]
+from cdc_lakehouse.contract import ENV_CONNECTION_REGISTRY, ENV_CONNECTION_STORAGE, ENV_PIPELINES
 from crash.identity import Identity  # type: ignore[import-not-found]
 from crash.records import (  # type: ignore[import-not-found]
     PARTITIONS,
+    UNKNOWN_AT_FIRST,
     WRITERS,
     Sent,
     Step,
@@ -28,16 +30,17 @@ from crash.records import (  # type: ignore[import-not-found]
     steps,
     topic_of,
 )
+from crash.stores import Disk, Store  # type: ignore[import-not-found]
 from local_stack import LocalStack, RunningStack
 from small_tables import SMALL  # type: ignore[import-not-found]
 from unit.registry_server import FakeRegistry  # type: ignore[import-not-found]
 
 PIPELINE = "crash"
 ROOT = Path(__file__).parents[2]
-SMALL_BATCHES = 6
+SMALL_BATCHES = 7
 """Records per batch of the golden run, so that a drain has several."""
 FEW_BATCHES = 16
-_SETTINGS = {
+SETTINGS = {
     **SMALL,
     "spark.sql.adaptive.enabled": "false",
 }
@@ -63,6 +66,7 @@ class World:
     sent: dict[str, list[Sent]] = field(default_factory=dict)
     identity: Identity | None = None
     """Who the drivers of the tier are told the broker is; None for the truth."""
+    store: Store = field(default_factory=Disk)
 
     def environment(self, lake: Path | None = None) -> dict[str, str]:
         """For spark-submit and for a warm driver."""
@@ -75,12 +79,13 @@ class World:
         told["SPARK_LOCAL_DIRS"] = str(self.folder / "spark-local")
         told["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), told.get("PATH", os.defpath)])
         if lake is not None:
-            told["CDC_LAKEHOUSE_CONN_STORAGE"] = json.dumps({"extra": {"root": lake.as_uri()}})
-        return told
+            told[ENV_CONNECTION_STORAGE] = json.dumps({"extra": {"root": lake.as_uri()}})
+        return {**told, **self.store.environment()}
 
     def compiling(self) -> dict[str, str]:
         """Settings of a JVM that lives long: the product's own compile as little as they can."""
-        usual, conf = self.stack.site.layout.spark_conf, self.folder / "spark-conf-compiling"
+        usual = Path(self.environment()["SPARK_CONF_DIR"])
+        conf = usual.with_name(f"{usual.name}-compiling")
         if not conf.exists():
             shutil.copytree(usual, conf)
             defaults = conf / DEFAULTS_FILE
@@ -182,7 +187,7 @@ def world(folder: Path) -> Iterator[World]:
     try:
         with LocalStack(folder / "stack").running("kafka", airflow=False) as stack:
             with (stack.site.layout.spark_conf / DEFAULTS_FILE).open("a", encoding="utf-8") as defaults:
-                defaults.writelines(f"{name} {value}\n" for name, value in _SETTINGS.items())
+                defaults.writelines(f"{name} {value}\n" for name, value in SETTINGS.items())
             made = World(folder, stack, registry)
             for table, partitions in PARTITIONS.items():
                 made.create_topic(topic_of(table), partitions=partitions)
@@ -191,25 +196,47 @@ def world(folder: Path) -> Iterator[World]:
         registry.stop()
 
 
+def make_known(world: World) -> None:
+    """From here on the registry has the schema of the records in the quarantine."""
+    for by_batch in WRITERS.values():
+        world.registry.answers.update(_by_id(by_batch[UNKNOWN_AT_FIRST]))
+
+
+@contextmanager
+def not_yet_known(world: World) -> Iterator[None]:
+    """As it was before `make_known`, for the length of the block."""
+    for by_batch in WRITERS.values():
+        for path in _by_id(by_batch[UNKNOWN_AT_FIRST]).keys() - _by_id(by_batch[1]).keys():
+            world.registry.answers.pop(path, None)
+    yield
+    make_known(world)
+
+
 def send_round(world: World, round_: int) -> None:
     for table in PARTITIONS:
         world.send(table, steps(table, round_=round_))
 
 
 def _publish(answers: dict[str, Any]) -> None:
-    """Only what the first writers know; the second value schema is found by its id."""
+    """Only what the first writers know; the second value schema is found by its id, the third not at all."""
     for table, by_batch in WRITERS.items():
         topic = topic_of(table)
         for batch, writer in by_batch.items():
-            (key_id, key), (value_id, value) = writer.schemas.items()
-            answers[f"/schemas/ids/{key_id}"] = {"schema": key}
-            answers[f"/schemas/ids/{value_id}"] = {"schema": value}
-            # As Confluent's own client asks, which the baseline uses.
-            answers[f"/schemas/ids/{value_id}?subject={topic}-value"] = {"schema": value}
-            if batch > 1:
-                continue
-            for side, number, text in (("key", key_id, key), ("value", value_id, value)):
-                version = {"subject": f"{topic}-{side}", "version": 1, "id": number, "schema": text}
-                answers[f"/subjects/{topic}-{side}/versions"] = [1]
-                answers[f"/subjects/{topic}-{side}/versions/1"] = version
-                answers[f"/subjects/{topic}-{side}/versions/latest"] = version
+            if batch != UNKNOWN_AT_FIRST:
+                answers.update(_by_id(writer))
+        (key_id, key), (value_id, value) = by_batch[1].schemas.items()
+        for side, number, text in (("key", key_id, key), ("value", value_id, value)):
+            version = {"subject": f"{topic}-{side}", "version": 1, "id": number, "schema": text}
+            answers[f"/subjects/{topic}-{side}/versions"] = [1]
+            answers[f"/subjects/{topic}-{side}/versions/1"] = version
+            answers[f"/subjects/{topic}-{side}/versions/latest"] = version
+
+
+def _by_id(writer: Writer) -> dict[str, Any]:
+    (key_id, key), (value_id, value) = writer.schemas.items()
+    return {
+        f"/schemas/ids/{key_id}": {"schema": key},
+        f"/schemas/ids/{value_id}": {"schema": value},
+        # As Confluent's own client asks, which the baseline uses.
+        f"/schemas/ids/{value_id}?subject={writer.case.topic}-value": {"schema": value},
+    }

@@ -22,9 +22,12 @@ from crash.broker import PIPELINE, ROOT, World  # type: ignore[import-not-found]
 
 Results = list[dict[str, Any]]
 INGEST_AND_MERGE = (Job.BRONZE_INGEST, Job.SILVER_MERGE)
+REPLAY_AND_MERGE = (Job.QUARANTINE_REPLAY, Job.SILVER_MERGE)
+ALL_TO_THE_END = (Job.BRONZE_INGEST, *REPLAY_AND_MERGE)
+"""What brings a lake from any state to where the golden run ends: open cases are closed by a replay only."""
 ONE_BATCH = 100_000
-_START = 120.0
-_ANSWER = 300.0
+_START = 300.0
+_ANSWER = 900.0
 
 
 class DriverFailedError(RuntimeError):
@@ -46,6 +49,7 @@ class WarmDriver:
         """`stays`: for hundreds of orders, which are worth compiling for."""
         self._reads, writes = os.pipe()
         self.log = world.folder / f"{name}.log"
+        self._root_of = world.store.root_of
         program = str(Path(__file__).with_name("job_server.py"))
         with self.log.open("wb") as output:
             self._process = subprocess.Popen(
@@ -77,13 +81,16 @@ class WarmDriver:
             number, self._next = self._next, self._next + 1
             self._waiting[number] = future
             assert self._process.stdin is not None
-            told = {"id": number, "root": lake.as_uri(), "jobs": list(jobs), **more}
+            told = {"id": number, "root": self._root_of(lake), "jobs": list(jobs), **more}
             self._process.stdin.write(json.dumps(told) + "\n")
             self._process.stdin.flush()
         return future
 
     def run(self, lake: Path, *jobs: Job, **more: Any) -> Results:
         return self.order(lake, *jobs, **more).result(_ANSWER)
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     def kill(self) -> None:
         """The whole process group at once, in the middle of whatever it does."""

@@ -24,7 +24,7 @@ _COMMITS = frozenset(
     }
 )
 _NAMES = frozenset(name for _, name in _COMMITS)
-_PATIENCE = 120.0
+_PATIENCE = 600.0
 
 
 class LostAnswerError(TimeoutError):

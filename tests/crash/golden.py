@@ -1,4 +1,4 @@
-"""The golden run: two rounds of records through ingest and merge, then maintenance, recorded once."""
+"""The golden run: two rounds of records, between them the quarantine, then maintenance; recorded once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,21 @@ from typing import Any
 from cdc_lakehouse.contract import Job
 from cdc_lakehouse.kafka.cluster import Cluster
 from crash.baseline import JOB as BASELINE  # type: ignore[import-not-found]
-from crash.broker import FEW_BATCHES, PIPELINE, SMALL_BATCHES, World, send_round  # type: ignore[import-not-found]
-from crash.driver import INGEST_AND_MERGE, Results, WarmDriver  # type: ignore[import-not-found]
+from crash.broker import (  # type: ignore[import-not-found]
+    FEW_BATCHES,
+    PIPELINE,
+    SMALL_BATCHES,
+    World,
+    make_known,
+    not_yet_known,
+    send_round,
+)
+from crash.driver import (  # type: ignore[import-not-found]
+    INGEST_AND_MERGE,
+    REPLAY_AND_MERGE,
+    Results,
+    WarmDriver,
+)
 from crash.identity import Identity  # type: ignore[import-not-found]
 from crash.mutations import Mutation, Storage, states_of  # type: ignore[import-not-found]
 from crash.recorder import recorded, tracing  # type: ignore[import-not-found]
@@ -24,15 +37,21 @@ class Golden:
     states: Sequence[Storage]
     """Before the first mutation, and behind each."""
     results: Results
+    in_quarantine: int
+    """How many mutations were there before the replay."""
     first_round: int
-    """How many mutations made it."""
+    """How many mutations made it, the replay among them."""
     baseline: Sequence[Mutation]
     """What the usual way did with the same records, in a lake of its own."""
     identity: Identity
     """Of the broker that the ledgers name."""
 
+    def quarantined(self) -> Storage:
+        """Silver has applied the first round, but for records that nobody can decode yet."""
+        return self.states[self.in_quarantine]
+
     def after_first_round(self) -> Storage:
-        """Silver of every table has applied the first round, and nothing of the second one is there."""
+        """Silver of every table has applied all of the first round, and nothing of the second is there."""
         return self.states[self.first_round]
 
     def inside_second_round(self, table: str) -> Storage:
@@ -51,7 +70,7 @@ class Golden:
         )
 
 
-_JOBS = (*INGEST_AND_MERGE, Job.OPTIMIZE, Job.VACUUM)
+_MAINTENANCE = (Job.OPTIMIZE, Job.VACUUM)
 _OPTIMIZED = b'"operation":"OPTIMIZE"'
 
 
@@ -60,6 +79,7 @@ def golden_of(recording: Recording) -> Golden:
         mutations=recording.mutations,
         states=states_of(recording.mutations),
         results=list(recording.results),
+        in_quarantine=recording.quarantined,
         first_round=recording.first_round,
         baseline=recording.baseline,
         identity=recording.identity,
@@ -70,6 +90,7 @@ def sent_again(world: World, recording: Recording) -> Golden:
     """The committed recording, on a broker that holds what it was made from."""
     for round_ in (1, 2):
         send_round(world, round_)
+    make_known(world)
     found = _coordinates(world)
     if found != [list(each) for each in recording.sent]:
         raise RuntimeError("this broker gave the records other offsets: record the golden run anew")
@@ -77,9 +98,11 @@ def sent_again(world: World, recording: Recording) -> Golden:
     return golden_of(recording)
 
 
-def run_golden(driver: WarmDriver, lake: Path) -> Results:
+def run_golden(world: World, driver: WarmDriver, lake: Path) -> Results:
     """The jobs of the golden run when all records are there: the same steps, as one round."""
-    return _green(driver.run(lake, *_JOBS, max_offsets=FEW_BATCHES))
+    with not_yet_known(world):
+        results = _green(driver.run(lake, *INGEST_AND_MERGE, max_offsets=FEW_BATCHES))
+    return results + _green(driver.run(lake, *REPLAY_AND_MERGE, *_MAINTENANCE))
 
 
 def record(world: World) -> Recording:
@@ -90,10 +113,13 @@ def record(world: World) -> Recording:
         driver.ready()
         send_round(world, 1)
         results = _green(driver.run(lake, *INGEST_AND_MERGE, max_offsets=SMALL_BATCHES))
-        after_first_round = Storage.of(lake)
+        quarantined = Storage.of(lake)
         driver.run(usual, BASELINE, max_offsets=SMALL_BATCHES)
+        make_known(world)
+        results += _green(driver.run(lake, *REPLAY_AND_MERGE))
+        after_first_round = Storage.of(lake)
         send_round(world, 2)
-        results += _green(driver.run(lake, *_JOBS, max_offsets=SMALL_BATCHES))
+        results += _green(driver.run(lake, *INGEST_AND_MERGE, *_MAINTENANCE, max_offsets=SMALL_BATCHES))
         driver.run(usual, BASELINE, max_offsets=SMALL_BATCHES)
     mutations = recorded(trace, lake)
     states = states_of(mutations)
@@ -103,12 +129,18 @@ def record(world: World) -> Recording:
     trace.unlink()
     return Recording(
         mutations=mutations,
-        first_round=next(n for n, state in enumerate(states) if state.files == after_first_round.files),
+        quarantined=_reached(states, quarantined),
+        first_round=_reached(states, after_first_round),
         results=results,
         baseline=baseline,
         sent=_coordinates(world),
         identity=Identity.of(Cluster(world.stack.kafka.client_settings()).facts(world.topics())),
     )
+
+
+def _reached(states: Sequence[Storage], found: Storage) -> int:
+    """After how many mutations the files were these."""
+    return next(n for n, state in enumerate(states) if state.files == found.files)
 
 
 def _green(results: Results) -> Results:

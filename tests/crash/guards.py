@@ -14,12 +14,13 @@ from typing import Any
 
 from pyspark.sql.streaming import DataStreamReader
 
-from cdc_lakehouse.bronze import drain, incarnations
+from cdc_lakehouse.bronze import drain, incarnations, replay
 from cdc_lakehouse.lake import file_commit, state
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.silver import merge
+from cdc_lakehouse.silver import changes, look, merge, plan
+from cdc_lakehouse.silver.fold import folded
 
 off: ContextVar[frozenset[str]] = ContextVar("guards off", default=frozenset())
 
@@ -46,10 +47,16 @@ def _compare_and_set() -> None:
     _switched(file_commit, "_refuse_unless_next", "compare_and_set", _nothing)
     _switched(file_commit, "_made", "compare_and_set", _nothing)
 
-    def unfenced(_original: Any, session: Any, ledger: Ledger) -> Any:
-        return _only_metadata(session, ledger)
+    _switched(merge, "fenced_statement", "compare_and_set", _unfenced)
 
-    _switched(merge, "fenced_statement", "compare_and_set", unfenced)
+
+def _replay_fence() -> None:
+    """The same, of a replay: it states what it read, whatever has been committed since."""
+    _switched(replay, "fenced_statement", "replay_fence", _unfenced)
+
+
+def _unfenced(_original: Any, session: Any, ledger: Ledger) -> Any:
+    return _only_metadata(session, ledger)
 
 
 @contextmanager
@@ -134,6 +141,21 @@ def _position_gate() -> None:
     _switched(table_merge, "merge", "position_gate", ungated)
 
 
+def _redo() -> None:
+    """Silver does not ask which records were decoded again."""
+    for module in (plan, look):
+        _switched(module, "plan_redo", "redo", lambda *_: ())
+
+
+def _refold() -> None:
+    """Records that were decoded again are merged as if they had just come."""
+
+    def as_they_came(_original: Any, events: Any, *, columns: Any, **_of_the_keys: Any) -> Any:
+        return folded(events, columns)
+
+    _switched(changes, "with_refolded", "refold", as_they_came)
+
+
 def _scratch_checkpoint() -> None:
     """One checkpoint for all attempts, as usual."""
 
@@ -169,6 +191,9 @@ GUARDS: dict[str, Callable[[], None]] = {
     "position_gate": _position_gate,
     "scratch_checkpoint": _scratch_checkpoint,
     "one_commit": _one_commit,
+    "replay_fence": _replay_fence,
+    "redo": _redo,
+    "refold": _refold,
 }
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 
-from cdc_lakehouse.contract import ExitCode
+from cdc_lakehouse.contract import ExitCode, Job
 from crash.broker import FEW_BATCHES, PIPELINE  # type: ignore[import-not-found]
-from crash.driver import INGEST_AND_MERGE  # type: ignore[import-not-found]
+from crash.driver import INGEST_AND_MERGE, REPLAY_AND_MERGE  # type: ignore[import-not-found]
 from crash.golden import Golden  # type: ignore[import-not-found]
-from crash.invariants import Findings, untrue  # type: ignore[import-not-found]
+from crash.invariants import Findings  # type: ignore[import-not-found]
 from crash.mutations import Storage  # type: ignore[import-not-found]
 from crash.records import PARTITIONS  # type: ignore[import-not-found]
-from crash.replay import Bench  # type: ignore[import-not-found]
+from crash.replay import AT_ONCE, Bench  # type: ignore[import-not-found]
 from crash.states import State, Work  # type: ignore[import-not-found]
 
 
@@ -25,16 +26,23 @@ class Lost:
     findings: Findings
 
 
-def lost_answer(bench: Bench, *, commit: int, guards_off: Sequence[str] = ()) -> Lost:
+def lost_answer(
+    bench: Bench,
+    *,
+    commit: int,
+    start: Storage | None = None,
+    jobs: Sequence[Job] = INGEST_AND_MERGE,
+    guards_off: Sequence[str] = (),
+) -> Lost:
     """The run whose commit happened without its knowledge goes on, green, and says the truth."""
-    lake = Storage().written_to(bench.folder())
+    lake = bench.lake(start or Storage())
     marker = lake.with_suffix(".lost")
     found = Findings()
     results = bench.driver.run(
-        lake, *INGEST_AND_MERGE, max_offsets=FEW_BATCHES, lose_answers=[commit], tables=["orders"],
+        lake, *jobs, max_offsets=FEW_BATCHES, lose_answers=[commit], tables=["orders"],
         guards_off=guards_off, lost=str(marker),
     )  # fmt: skip
-    found.include(untrue(lake, results), where=f"answer {commit} lost")
+    found.include(bench.untrue(lake, results), where=f"answer {commit} lost")
     codes = {result["exit_code"] for result in results}
     if codes != {ExitCode.DONE}:
         found.add("stuck", 1, f"exit codes {codes} where the commits had happened")
@@ -42,20 +50,34 @@ def lost_answer(bench: Bench, *, commit: int, guards_off: Sequence[str] = ()) ->
     return Lost(marker.exists(), found)
 
 
-def every_lost_answer(bench: Bench) -> tuple[int, Findings]:
+def every_lost_answer(bench: Bench, golden: Golden) -> tuple[int, Findings]:
     """One run for each commit of a run, until there is none left; how many, and what was found."""
-    found = Findings()
-    for commit in count(1):
-        lost = lost_answer(bench, commit=commit)
-        if not lost.happened:
-            return commit - 1, found
-        found.include(lost.findings, where=f"commit {commit}")
-    raise AssertionError("commits have no end")
+    commits, found = 0, Findings()
+    for start, jobs in ((Storage(), INGEST_AND_MERGE), (golden.quarantined(), REPLAY_AND_MERGE)):
+        for number, lost in enumerate(_lost_answers(bench, start, jobs), 1):
+            commits += 1
+            found.include(lost.findings, where=f"commit {number} of {jobs[0]}")
+    return commits, found
+
+
+def _lost_answers(bench: Bench, start: Storage, jobs: Sequence[Job]) -> Iterator[Lost]:
+    """In the order of the commits, some tried side by side."""
+
+    def tried(commit: int) -> Lost:
+        return lost_answer(bench, commit=commit, start=start, jobs=jobs)
+
+    numbers = count(1)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        while True:
+            for lost in pool.map(tried, islice(numbers, AT_ONCE)):
+                if not lost.happened:
+                    return
+                yield lost
 
 
 def restored_by_hand(bench: Bench, golden: Golden, *, layer: str, guards_off: Sequence[str] = ()) -> Findings:
     """RESTORE takes data away behind the ledger's back: the table must stop and say so."""
-    lake = golden.before_maintenance().written_to(bench.folder())
+    lake = bench.lake(golden.before_maintenance())
     uri = f"{lake.as_uri()}/{layer}/{PIPELINE}/orders"
     bench.driver.run(lake, sql=[f"RESTORE TABLE delta.`{uri}` TO VERSION AS OF 2"])
     results = bench.driver.run(lake, *INGEST_AND_MERGE, guards_off=guards_off)
@@ -69,10 +91,13 @@ def restored_by_hand(bench: Bench, golden: Golden, *, layer: str, guards_off: Se
 def brought_back(golden: Golden, *, copies: int, seed: int) -> Iterator[Work]:
     """One layer of one table from an older moment than the rest: a folder copied back from a backup."""
     chance = random.Random(seed)
-    for _ in range(copies):
+    while copies:
         newer = chance.randrange(1, len(golden.states))
         older, table = chance.randrange(newer), chance.choice(list(PARTITIONS))
         layer = chance.choice(("bronze", "silver"))
+        if layer == "bronze" and loses_late_records(golden, table, older=older, newer=newer):
+            continue
+        copies -= 1
         folder = f"{layer}/{PIPELINE}/{table}/"
         copy = {p: data for p, data in golden.states[older].files.items() if p.startswith(folder)}
 
@@ -81,3 +106,20 @@ def brought_back(golden: Golden, *, copies: int, seed: int) -> Iterator[Work]:
 
         storage = golden.states[newer].without(inside).with_files(copy)
         yield Work(State(f"{folder} of {older} in {newer}", "folder from a copy", storage), (table,))
+
+
+def loses_late_records(golden: Golden, table: str, *, older: int, newer: int) -> bool:
+    """Bronze comes from before its quarantine, and silver has passed it: `guarantees` §6.8."""
+
+    def commits(place: int, layer: str) -> int:
+        log = f"{layer}/{PIPELINE}/{table}/_delta_log/"
+        return sum(path.startswith(log) and path.endswith(".json") for path in golden.states[place].files)
+
+    lacks_some = commits(older, "bronze") < commits(golden.in_quarantine, "bronze")
+    return lacks_some and commits(newer, "silver") > 1 and newer < golden.first_round
+
+
+def bronze_from_before_its_quarantine(golden: Golden) -> Work:
+    """Bronze of a table is gone; its records come again, and those of the quarantine are decoded at once."""
+    storage = golden.quarantined().without(lambda path: path.startswith(f"bronze/{PIPELINE}/orders/"))
+    return Work(State("bronze deleted", "folder deleted", storage), ("orders",))

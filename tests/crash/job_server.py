@@ -6,22 +6,29 @@ import json
 import logging
 import os
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import asdict
 from datetime import timedelta
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from cdc_lakehouse import log
 from cdc_lakehouse.application.application import Application, attempt_now
 from cdc_lakehouse.application.session import LazySession
+from cdc_lakehouse.bronze import table_decoder
 from cdc_lakehouse.bronze.job import ingest
+from cdc_lakehouse.bronze.replay_job import replay_tables
 from cdc_lakehouse.config.loader import find_pipeline
+from cdc_lakehouse.config.settings import Role, connection_from_environment
+from cdc_lakehouse.config.storage_settings import storage_settings
 from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.contract import Job, JobRequest, JobResult, TableResult
+from cdc_lakehouse.lake.filesystem import is_object_store
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.reports import write_reports
 from cdc_lakehouse.maintenance import job as maintenance_job
@@ -34,6 +41,7 @@ logger = logging.getLogger(__name__)
 WORK: dict[Job, Callable[[Application], list[TableResult]]] = {
     Job.BRONZE_INGEST: ingest,
     Job.SILVER_MERGE: merge_tables,
+    Job.QUARANTINE_REPLAY: replay_tables,
     Job.OPTIMIZE: optimize_tables,
     Job.VACUUM: vacuum_tables,
     Job.CLEAN_CHECKPOINTS: clean_tables,
@@ -51,10 +59,17 @@ def application(order: Mapping[str, Any], job: Job, engine: LazySession) -> Appl
         request=JobRequest(job=job, pipeline=PIPELINE, tables=()),
         pipeline=pipeline.model_copy(update={"maintenance": maintenance}),
         tables=tables,
-        lake=Lake(root=order["root"], pipeline=PIPELINE),
+        lake=Lake(root=order["root"], pipeline=PIPELINE, scratch=_scratch(order["root"])),
         attempt=order.get("attempt") or attempt_now(),
         spark=engine,
     )
+
+
+def _scratch(root: str) -> str:
+    """As the job itself: checkpoints of a lake in a bucket lie on the driver's disk."""
+    if not is_object_store(root):
+        return ""
+    return (Path(tempfile.gettempdir()) / root.rpartition("/")[2]).as_uri()
 
 
 def carry_out(order: Mapping[str, Any], engine: LazySession) -> list[dict[str, Any]]:
@@ -83,13 +98,16 @@ def main() -> None:
     log.configure()
     replies = os.fdopen(int(sys.argv[1]), "w", buffering=1)
     guard = Lock()
-    engine = LazySession("crash")
+    storage = storage_settings(connection_from_environment(Role.STORAGE))
+    engine = LazySession("crash", storage=None if storage.s3 is None else storage)
     engine.session()
     faults.install()
     guards.install()
     identity.install()
     # A pipeline may not say it; here it stands for the week that nobody waits for.
     setattr(maintenance_job, "duration", lambda text: timedelta(0) if text == "0m" else duration(text))  # noqa: B010
+    # Nobody waits here for a registry that lags behind either: what is unknown is undecodable at once.
+    setattr(table_decoder, "PERSISTS", timedelta(0))  # noqa: B010
 
     def reply(answer: dict[str, Any]) -> None:
         with guard:

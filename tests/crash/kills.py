@@ -12,23 +12,23 @@ from pathlib import Path
 from cdc_lakehouse.contract import ExitCode, Job
 from crash.broker import SMALL_BATCHES  # type: ignore[import-not-found]
 from crash.driver import (  # type: ignore[import-not-found]
-    INGEST_AND_MERGE,
+    ALL_TO_THE_END,
     DriverFailedError,
     Results,
     SubmittedJob,
     WarmDriver,
 )
 from crash.golden import Golden  # type: ignore[import-not-found]
-from crash.invariants import Findings, untrue  # type: ignore[import-not-found]
+from crash.invariants import Findings  # type: ignore[import-not-found]
 from crash.mutations import Storage  # type: ignore[import-not-found]
 from crash.records import PARTITIONS  # type: ignore[import-not-found]
 from crash.replay import Bench  # type: ignore[import-not-found]
 
 LAKES_PER_DRIVER = 8
 """Runs that one signal meets, each in a lake of its own and at another place of its work."""
-_PATIENCE = 300.0
+_PATIENCE = 900.0
 _GREEN_OR_AGAIN = {ExitCode.DONE, ExitCode.RETRY}
-_JOBS = (*INGEST_AND_MERGE, Job.OPTIMIZE)
+_JOBS = (*ALL_TO_THE_END, Job.OPTIMIZE)
 
 
 @dataclass(slots=True)
@@ -52,9 +52,10 @@ class Victims:
     def ordered(self, driver: WarmDriver, lakes: int) -> list[Victim]:
         found = []
         for _ in range(lakes):
-            start = self.chance.choice((self.golden.states[0], self.chance.choice(self.golden.states)))
+            anywhere, states = self.chance.choice(self.golden.states), self.golden.states
+            start = self.chance.choice((states[0], self.golden.quarantined(), anywhere))
             table = self.chance.choice(list(PARTITIONS))
-            lake = start.written_to(self.bench.folder())
+            lake = self.bench.lake(start)
             future = driver.order(lake, *_JOBS, max_offsets=SMALL_BATCHES, tables=[table])
             found.append(Victim(lake, table, future))
         return found
@@ -85,11 +86,11 @@ def killed(bench: Bench, golden: Golden, *, kills: int, seed: int) -> Met:
             met.count += sum(not victim.run.done() for victim in runs)
             driver.kill()
             met.signals += 1
-        met.findings.include(_healed(bench, runs, what="killed"), where=f"kill {met.signals}")
+        met.findings.include(healed(bench, runs, what="killed"), where=f"kill {met.signals}")
     return met
 
 
-def _healed(bench: Bench, runs: Sequence[Victim], *, what: str, keep: bool = False) -> Findings:
+def healed(bench: Bench, runs: Sequence[Victim], *, what: str, keep: bool = False) -> Findings:
     lakes = {victim.lake: victim.table for victim in runs}
     found: Findings = bench.heal_all(lakes, what=what, keep=keep)
     return found
@@ -107,7 +108,7 @@ def killed_as_submitted(bench: Bench, *, kills: int, seed: int) -> Met:
     chance, met = random.Random(seed), Met()
     lakes = []
     for _ in range(kills):
-        lake = Storage().written_to(bench.folder())
+        lake = bench.lake(Storage())
         job = SubmittedJob(bench.world, lake, Job.BRONZE_INGEST)
         job.wait_for("drain planned")
         time.sleep(chance.uniform(0.0, 8.0))
@@ -133,11 +134,11 @@ def zombies(bench: Bench, golden: Golden, driver: WarmDriver, *, zombies: int, s
         driver.stop()
         met.signals += 1
         met.count += sum(not victim.run.done() for victim in runs)
-        beside = _healed(bench, runs, what="beside the zombie", keep=True)
+        beside = healed(bench, runs, what="beside the zombie", keep=True)
         met.findings.include(beside, where=f"zombie {met.signals}")
         driver.go_on()
-        met.findings.include(_awake(runs), where=f"zombie {met.signals}")
-        met.findings.include(_healed(bench, runs, what="behind the zombie"), where=f"zombie {met.signals}")
+        met.findings.include(_awake(bench, runs), where=f"zombie {met.signals}")
+        met.findings.include(healed(bench, runs, what="behind the zombie"), where=f"zombie {met.signals}")
     return met
 
 
@@ -149,18 +150,18 @@ def at_once(bench: Bench, golden: Golden, driver: WarmDriver, *, pairs: int, see
         replace(
             victim,
             run=bench.driver.order(
-                victim.lake, *INGEST_AND_MERGE, max_offsets=SMALL_BATCHES, tables=[victim.table]
+                victim.lake, *ALL_TO_THE_END, max_offsets=SMALL_BATCHES, tables=[victim.table]
             ),
         )
         for victim in ours
     ]
     met = Met(count=len(ours))
-    met.findings.include(_awake([*ours, *theirs]), where="two at once")
-    met.findings.include(_healed(bench, ours, what="behind two at once"), where="two at once")
+    met.findings.include(_awake(bench, [*ours, *theirs]), where="two at once")
+    met.findings.include(healed(bench, ours, what="behind two at once"), where="two at once")
     return met
 
 
-def _awake(runs: Sequence[Victim]) -> Findings:
+def _awake(bench: Bench, runs: Sequence[Victim]) -> Findings:
     """A run that lost may be red and be tried again; it may not say what is not so."""
     found = Findings()
     for victim in runs:
@@ -170,7 +171,7 @@ def _awake(runs: Sequence[Victim]) -> Findings:
         except DriverFailedError as exc:
             found.add("stuck", 1, f"{where} raised: {str(exc).splitlines()[-1]}")
             continue
-        found.include(untrue(victim.lake, results), where=where)
+        found.include(bench.untrue(victim.lake, results), where=where)
         for result in results:
             if result["exit_code"] not in _GREEN_OR_AGAIN:
                 told = [t["error"] for t in result["tables"] if t["error"]]

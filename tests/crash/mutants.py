@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cdc_lakehouse.contract import ExitCode, Job
 from crash.broker import PIPELINE, SMALL_BATCHES  # type: ignore[import-not-found]
-from crash.driver import ONE_BATCH  # type: ignore[import-not-found]
+from crash.driver import INGEST_AND_MERGE, ONE_BATCH  # type: ignore[import-not-found]
 from crash.golden import Golden  # type: ignore[import-not-found]
 from crash.guards import SHARED_CHECKPOINT  # type: ignore[import-not-found]
 from crash.hands import lost_answer, restored_by_hand  # type: ignore[import-not-found]
-from crash.invariants import Expected, Findings, examine, ledgers, untrue  # type: ignore[import-not-found]
+from crash.invariants import Expected, Findings, examine, ledgers  # type: ignore[import-not-found]
 from crash.mutations import Storage  # type: ignore[import-not-found]
 from crash.replay import Bench  # type: ignore[import-not-found]
 from crash.states import CHECKPOINTS  # type: ignore[import-not-found]
 
-_PATIENCE = 120.0
+_PATIENCE = 600.0
 _OF_A_BATCH, _OF_A_MERGE = 2, 6
 """Among the commits of a run: the table's making is the first, and the merge is the last."""
 ORDERS = ("orders",)
@@ -33,7 +34,7 @@ class Trial:
     guards_off: tuple[str, ...] = ()
 
     def lake(self, storage: Storage) -> Path:
-        lake: Path = storage.written_to(self.bench.folder())
+        lake: Path = self.bench.lake(storage)
         return lake
 
 
@@ -42,21 +43,44 @@ def zombie_before_its_commit(trial: Trial) -> Findings:
     found = Findings()
     for job, start in _before_commits(trial.golden):
         lake = trial.lake(start)
-        pause = lake.with_suffix(".pause")
-        pause.touch()
-        zombie = trial.bench.driver.order(
-            lake, job, tables=ORDERS, max_offsets=ONE_BATCH, pause=str(pause), guards_off=trial.guards_off
-        )
-        _wait_for(pause.with_suffix(".reached"))
-        found.include(trial.bench.heal(lake, *ORDERS), where=f"beside {job}")
-        pause.unlink()
-        results = zombie.result(_PATIENCE)
-        found.include(untrue(lake, results), where=f"zombie of {job}")
-        codes = {result["exit_code"] for result in results}
-        if not codes <= {ExitCode.DONE, ExitCode.RETRY}:
-            found.add("stuck", 1, f"zombie of {job} ended with {codes}")
+        with _held_before_its_commit(trial, lake, job, found):
+            found.include(trial.bench.heal(lake, *ORDERS), where=f"beside {job}")
         found.include(trial.bench.heal(lake, *ORDERS), where=f"behind {job}")
     return found
+
+
+def replay_overtaken(trial: Trial) -> Findings:
+    """A replay waits before it commits; what arrived since then is ingested; the replay goes on."""
+    found = Findings()
+    lake = trial.lake(trial.golden.quarantined())
+    with _held_before_its_commit(trial, lake, Job.QUARANTINE_REPLAY, found):
+        trial.bench.driver.run(lake, *INGEST_AND_MERGE, tables=ORDERS, max_offsets=ONE_BATCH)
+    found.include(trial.bench.heal(lake, *ORDERS), where="behind a replay")
+    return found
+
+
+@contextmanager
+def _held_before_its_commit(trial: Trial, lake: Path, job: Job, found: Findings) -> Iterator[None]:
+    """For the length of the block; then it goes on, and may be red, but say nothing untrue."""
+    pause = lake.with_suffix(".pause")
+    pause.touch()
+    zombie = trial.bench.driver.order(
+        lake, job, tables=ORDERS, max_offsets=ONE_BATCH, pause=str(pause), guards_off=trial.guards_off
+    )
+    _wait_for(pause.with_suffix(".reached"))
+    yield
+    pause.unlink()
+    results = zombie.result(_PATIENCE)
+    found.include(trial.bench.untrue(lake, results), where=f"zombie of {job}")
+    codes = {result["exit_code"] for result in results}
+    if not codes <= {ExitCode.DONE, ExitCode.RETRY}:
+        found.add("stuck", 1, f"zombie of {job} ended with {codes}")
+
+
+def records_that_came_late(trial: Trial) -> Findings:
+    """Silver has passed records that are decoded now: older than a deletion, and the only ones of a key."""
+    lake = trial.lake(trial.golden.quarantined())
+    return trial.bench.heal(lake, *ORDERS, guards_off=trial.guards_off)
 
 
 def _before_commits(golden: Golden) -> list[tuple[Job, Storage]]:
@@ -89,7 +113,7 @@ def block_sent_again(trial: Trial) -> Findings:
     trial.bench.driver.run(lake, Job.SILVER_MERGE, tables=ORDERS, guards_off=trial.guards_off)
     sent = trial.bench.world.sent["orders"]
     arrived = [each for each in sent if each.offset < partitions[each.partition].end]
-    found: Findings = examine(lake, Expected.of("orders", arrived))
+    found: Findings = examine(trial.bench.seen(lake), Expected.of("orders", arrived))
     return found
 
 
@@ -151,7 +175,7 @@ def checkpoint_at_its_own_place(trial: Trial) -> Findings:
         lake, Job.BRONZE_INGEST, tables=ORDERS, attempt=attempt, guards_off=trial.guards_off,
         max_offsets=SMALL_BATCHES,
     )  # fmt: skip
-    found.include(untrue(lake, results), where="first run")
+    found.include(trial.bench.untrue(lake, results), where="first run")
     found.include(trial.bench.heal(lake, *ORDERS), where="next run")
     return found
 
@@ -162,6 +186,8 @@ class Mutant:
 
     case: Callable[[Trial], Findings]
     shows: str
+    is_alone: bool = False
+    """It is turned off for the whole process, so nothing else may run beside it."""
 
     def is_noticed(self, without: Findings) -> bool:
         return bool(getattr(without, self.shows))
@@ -175,9 +201,12 @@ MUTANTS: dict[str, Mutant] = {
     "read_committed": Mutant(everything_once, "half_written"),
     "foreign_commit": Mutant(restored, "lost"),
     "incarnation": Mutant(topic_made_again, "lost"),
-    "position_gate": Mutant(block_sent_again, "half_written"),
+    "position_gate": Mutant(block_sent_again, "half_written", is_alone=True),
     "scratch_checkpoint": Mutant(checkpoint_ahead_of_its_table, "lost"),
     "one_commit": Mutant(everything_once, "stuck"),
+    "replay_fence": Mutant(replay_overtaken, "stuck"),
+    "redo": Mutant(records_that_came_late, "lost"),
+    "refold": Mutant(records_that_came_late, "half_written"),
 }
 CASES = tuple(dict.fromkeys(mutant.case for mutant in MUTANTS.values()))
 

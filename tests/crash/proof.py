@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from types import TracebackType
+from typing import Any, Self
 
+from crash import in_a_bucket  # type: ignore[import-not-found]
 from crash.baseline import losses  # type: ignore[import-not-found]
+from crash.broker import World  # type: ignore[import-not-found]
+from crash.driver import DriverFailedError, WarmDriver  # type: ignore[import-not-found]
 from crash.golden import Golden  # type: ignore[import-not-found]
 from crash.hands import brought_back, every_lost_answer, restored_by_hand  # type: ignore[import-not-found]
+from crash.in_a_bucket import NotHereError, Share, bench_in_a_bucket  # type: ignore[import-not-found]
 from crash.invariants import Findings  # type: ignore[import-not-found]
 from crash.kills import Met, at_once, driver_of, killed, killed_as_submitted, zombies  # type: ignore[import-not-found]
 from crash.mutants import CASES, MUTANTS, Trial  # type: ignore[import-not-found]
-from crash.replay import Bench  # type: ignore[import-not-found]
+from crash.replay import AT_ONCE, Bench  # type: ignore[import-not-found]
 from crash.results import Results  # type: ignore[import-not-found]
-from crash.states import collapsed, enumerated  # type: ignore[import-not-found]
+from crash.states import Work, collapsed, enumerated  # type: ignore[import-not-found]
 
 _Told = tuple[Findings, dict[str, Any]]
-STEPS = ("states", "answers", "hands", "at_once", "kills", "submitted", "zombies", "guards", "baseline")
+STEPS = ("states", "answers", "hands", "at_once", "kills", "submitted", "zombies", "guards", "s3", "baseline")
+_STATES_PER_DRIVER = 170
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,34 +37,67 @@ class Size:
     seed: int = 1
     part: tuple[int, int] = (1, 1)
     """Of the states."""
-    witnesses: int = 30
+    witnesses: int = 24
     """States that are run although they are said to equal others."""
     copies: int = 20
     kills: int = 96
     submitted: int = 6
     zombies: int = 54
     pairs: int = 10
+    s3: Share = field(default_factory=Share)
     baseline: int = 40
 
 
 class Course:
-    """Takes the steps one by one and tells how long each took."""
+    """Takes the steps one by one and tells how long each took. What one finds, no other can lose."""
 
-    def __init__(self, bench: Bench, golden: Golden, size: Size, results: Results) -> None:
-        self.bench, self.golden, self.size, self.results = bench, golden, size, results
+    def __init__(self, world: World, golden: Golden, size: Size, results: Results) -> None:
+        self.world, self.golden, self.size, self.results = world, golden, size, results
+        self._driver: WarmDriver | None = None
+        self._bench: Bench | None = None
 
-    def take(self, steps: Sequence[str]) -> None:
-        for name in steps:
-            began = time.monotonic()
-            step: Callable[[], _Told] = getattr(self, f"_{name}")
+    def take(self, steps: Sequence[str]) -> bool:
+        """Whether all of them came to their end."""
+        finished = {name: self._took(name) for name in steps}
+        return all(finished.values())
+
+    @property
+    def bench(self) -> Bench:
+        """With a driver that lives."""
+        if self._driver is None or not self._driver.is_alive():
+            self.without_driver()
+            # Beside each order that is held before its commit another one must find its way.
+            self._driver = WarmDriver(self.world, "warm", threads=2 * AT_ONCE, stays=True)
+            self._bench = Bench(self.world, self._driver.ready())
+        assert self._bench is not None
+        return self._bench
+
+    def without_driver(self) -> None:
+        driver, self._driver = self._driver, None
+        if driver is not None:
+            driver.close()
+
+    def _took(self, name: str) -> bool:
+        began = time.monotonic()
+        step: Callable[[], _Told] = getattr(self, f"_{name}")
+        part, parts = self.size.part
+        title = f"{name} {part}/{parts}" if name == "states" and parts > 1 else name
+        try:
             findings, counts = step()
-            seconds = time.monotonic() - began
-            part, parts = self.size.part
-            title = f"{name} {part}/{parts}" if name == "states" and parts > 1 else name
-            self.results.add(title, findings, seconds=seconds, **counts)
-            print(
-                f"{seconds:7.1f} s  {title} {counts}; {self.results.summary()}", file=sys.stderr, flush=True
-            )
+        except NotHereError as exc:
+            self.results.leave_out(title, str(exc))
+            counts, is_whole = {"left out": str(exc)}, False
+        except Exception as exc:  # noqa: BLE001 - the other steps are taken, and the course is not whole
+            self.results.break_off(title, "".join(traceback.format_exception_only(exc)).strip())
+            traceback.print_exc()
+            self.without_driver()  # whatever it still does is in nobody's way
+            counts, is_whole = {"broken off": repr(exc)}, False
+        else:
+            self.results.add(title, findings, seconds=time.monotonic() - began, **counts)
+            is_whole = True
+        seconds = time.monotonic() - began
+        print(f"{seconds:7.1f} s  {title} {counts}; {self.results.summary()}", file=sys.stderr, flush=True)
+        return is_whole
 
     def _states(self) -> _Told:
         every = enumerated(self.golden.mutations, self.golden.states, seed=self.size.seed)
@@ -66,10 +107,22 @@ class Course:
         # A part counts for its share: a state is proved by one that equals it, in whatever part that is.
         share = found.enumerated * part // parts - found.enumerated * (part - 1) // parts
         counts = {"states": share, "run": len(work), "enumerated": dict(found.by_variant)}
-        return self.bench.run_states(work), counts
+        findings = Findings()
+        for place in range(0, len(work), _STATES_PER_DRIVER):
+            findings.include(self._run_states(work[place : place + _STATES_PER_DRIVER]), where="state")
+        return findings, counts
+
+    def _run_states(self, work: Sequence[Work]) -> Findings:
+        """Once more if the driver dies of something: no state asks for its death."""
+        try:
+            found: Findings = self.bench.run_states(work)
+        except DriverFailedError:
+            found = self.bench.run_states(work)
+        self.without_driver()  # hundreds of lakes leave their traces in the caches of a JVM
+        return found
 
     def _answers(self) -> _Told:
-        commits, found = every_lost_answer(self.bench)
+        commits, found = every_lost_answer(self.bench, self.golden)
         return found, {"states": commits}
 
     def _hands(self) -> _Told:
@@ -101,22 +154,52 @@ class Course:
 
     def _guards(self) -> _Told:
         """With all guards each case is clean; without its guard it is not."""
-        found, off = Findings(), {}
-        for case in CASES:
-            found.include(case(Trial(self.bench, self.golden)), where=case.__name__)
-        for guard, mutant in MUTANTS.items():
-            without = mutant.case(Trial(self.bench, self.golden, (guard,)))
-            off[guard] = {
-                "noticed": mutant.is_noticed(without),
-                mutant.shows: getattr(without, mutant.shows),
-                "sentence": next(iter(without.sentences), ""),
+        found, bench = Findings(), self.bench
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            whole = pool.map(lambda case: case(Trial(bench, self.golden)), CASES)
+            for case, findings in zip(CASES, whole, strict=True):
+                found.include(findings, where=case.__name__)
+            off = {
+                guard: pool.submit(self._without, bench, guard)
+                for guard, mutant in MUTANTS.items()
+                if not mutant.is_alone
             }
-        return found, {"off": off}
+            told = {guard: future.result() for guard, future in off.items()}
+        alone = {guard: self._without(bench, guard) for guard, mutant in MUTANTS.items() if mutant.is_alone}
+        return found, {"off": {**told, **alone}}
+
+    def _without(self, bench: Bench, guard: str) -> dict[str, Any]:
+        mutant = MUTANTS[guard]
+        try:
+            without = mutant.case(Trial(bench, self.golden, (guard,)))
+        except (DriverFailedError, TimeoutError, RuntimeError) as exc:
+            # It is to be noticed by what it does to a lake, not by a test that cannot go on.
+            return {"noticed": False, "sentence": repr(exc)}
+        return {
+            "noticed": mutant.is_noticed(without),
+            mutant.shows: getattr(without, mutant.shows),
+            "sentence": next(iter(without.sentences), ""),
+        }
+
+    def _s3(self) -> _Told:
+        """The lakes in a bucket; the disk's driver rests meanwhile."""
+        with bench_in_a_bucket(self.bench) as bench:
+            self.without_driver()
+            found, counts = in_a_bucket.course(bench, self.golden, self.size.s3, seed=self.size.seed)
+        return found, counts
 
     def _baseline(self) -> _Told:
         """The usual way, in states of the same kinds; what it loses is told, and does not count here."""
         found = losses(self.bench, self.golden.baseline, count=self.size.baseline, seed=self.size.seed)
         return Findings(), asdict(found)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.without_driver()
 
 
 def _killed(met: Met) -> _Told:

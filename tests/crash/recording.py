@@ -17,14 +17,16 @@ from crash.identity import Identity  # type: ignore[import-not-found]
 from crash.mutations import Kind, Mutation  # type: ignore[import-not-found]
 
 COMMITTED = Path(__file__).with_name("golden.recording.xz")
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     mutations: Sequence[Mutation]
+    quarantined: int
+    """How many mutations were there before the quarantine was replayed."""
     first_round: int
-    """How many mutations made it."""
+    """How many mutations made it, the replay among them."""
     results: Sequence[dict[str, Any]]
     baseline: Sequence[Mutation]
     """What the usual way did with the same records, in a lake of its own."""
@@ -38,6 +40,7 @@ class Recording:
             "format": _FORMAT,
             "mutations": [_told(each) for each in self.mutations],
             "baseline": [_told(each) for each in self.baseline],
+            "quarantined": self.quarantined,
             "first_round": self.first_round,
             "results": list(self.results),
             "sent": list(self.sent),
@@ -57,6 +60,7 @@ class Recording:
         count = len(head["mutations"])
         return cls(
             mutations=every[:count],
+            quarantined=head["quarantined"],
             first_round=head["first_round"],
             results=head["results"],
             baseline=every[count:],

@@ -20,6 +20,8 @@ from oracle import merged  # type: ignore[import-not-found]
 Coordinate = tuple[str, int, int]
 Row = dict[str, Any]
 PARTITIONS = {"orders": 2, "customers": 1}
+UNKNOWN_AT_FIRST = 3
+"""The schema that no registry knows while the first round is ingested: its records go to the quarantine."""
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
@@ -51,8 +53,15 @@ def case_of(table: str) -> Case:
     columns = {"id": "long", "note": "string"}
     return Case.model_construct(
         name=table,
-        table=Table(key=("id",), columns=columns, columns_from_batch={2: {**columns, "priority": "int"}}),
-        events=(CaseEvent(at="0@0"), CaseEvent(at="0@1", batch=2)),
+        table=Table(
+            key=("id",),
+            columns=columns,
+            columns_from_batch={
+                2: {**columns, "priority": "int"},
+                UNKNOWN_AT_FIRST: {**columns, "weight": "int"},
+            },
+        ),
+        events=tuple(CaseEvent(at=f"0@{batch}", batch=batch) for batch in (1, 2, UNKNOWN_AT_FIRST)),
     )
 
 
@@ -69,10 +78,15 @@ def topic_of(table: str) -> str:
 def _change(partition: int, at: int, op: str, key: int, note: str | None = None, **more: Any) -> Step:
     """`at` is the place in the source's log: what is sent again has the place it had."""
     schema = more.pop("schema", 1)
-    row = None if op == "d" else {"id": key, "note": note, **({"priority": at} if schema == 2 else {})}
+    row = None if op == "d" else {"id": key, "note": note, **_extra(schema, at)}
     place = SourcePosition(sequence=(1000 + at * 10, 1005 + at * 10), lsn=1005 + at * 10, tx=at, order=1)
     event = CaseEvent(at="0@0", op=op, key={"id": key}, after=row, position=place)
     return Step(partition, event, schema=schema, **more)
+
+
+def _extra(schema: int, at: int) -> Row:
+    """What the other schemas have beside the columns of the first one."""
+    return {2: {"priority": at}, UNKNOWN_AT_FIRST: {"weight": at}}.get(schema, {})
 
 
 def _tombstone(partition: int, key: int) -> Step:
@@ -97,22 +111,26 @@ def _first_round(partition: int) -> Iterator[Step]:
     yield _change(partition, 3, "c", first + 2, "three", transaction=f"kept-{partition}")
     yield _change(partition, 4, "u", first, "uno", transaction=f"kept-{partition}")
     yield _junk(partition, first + 1)
-    yield _change(partition, 5, "d", first + 1)
+    # Three that wait in the quarantine: older than its row's deletion, newest of its key, alone with its key.
+    yield _change(partition, 5, "u", first + 1, "dos", schema=UNKNOWN_AT_FIRST)
+    yield _change(partition, 6, "d", first + 1)
     yield _tombstone(partition, first + 1)
-    yield _change(partition, 6, "c", first + 3, "four")
+    yield _change(partition, 7, "c", first + 3, "four")
+    yield _change(partition, 8, "u", first + 3, "vier", schema=UNKNOWN_AT_FIRST)
+    yield _change(partition, 9, "c", first + 5, "six", schema=UNKNOWN_AT_FIRST)
 
 
 def _second_round(partition: int) -> Iterator[Step]:
     first = 10 * partition
-    yield _change(partition, 7, "u", first + 2, "tres")
+    yield _change(partition, 10, "u", first + 2, "tres")
     # The connector was restarted: a block is sent again, older than what silver holds by now.
     yield _change(partition, 1, "c", first, "one")
     yield _change(partition, 3, "c", first + 2, "three")
     yield _change(partition, 4, "u", first, "uno")
-    yield _change(partition, 8, "c", first + 4, "five", schema=2)
+    yield _change(partition, 11, "c", first + 4, "five", schema=2)
     yield _junk(partition, first + 4)
-    yield _change(partition, 9, "u", first + 3, "quattro", schema=2)
-    yield _change(partition, 10, "d", first + 4)
+    yield _change(partition, 12, "u", first + 3, "quattro", schema=2)
+    yield _change(partition, 13, "d", first + 4)
     yield _tombstone(partition, first + 4)
 
 
@@ -131,6 +149,11 @@ def decoded(table: str, sent: Sequence[Sent]) -> dict[Coordinate, Row]:
     assert columns is not None
     rows = decode(_batch(sent), DecodePlans(table=table, columns=columns, schemas=texts)).to_pylist()
     return {(row["topic"], row["partition"], row["offset"]): told_bronze(CASES[table], row) for row in rows}
+
+
+def with_all_columns(row: Row | None, table: str) -> Row | None:
+    """As if the row had been written when its table had all columns."""
+    return None if row is None else {**dict.fromkeys(CASES[table].all_columns), **row}
 
 
 def silver_of(bronze: Mapping[Coordinate, Row]) -> dict[tuple[Any, ...], Row]:

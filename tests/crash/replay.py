@@ -1,4 +1,4 @@
-"""Run what a state asks for, as Airflow would: ingest, merge, and again where a task may be tried again."""
+"""Run what a state asks for, as Airflow would: all jobs, and again where a task may be tried again."""
 
 from __future__ import annotations
 
@@ -11,11 +11,19 @@ from typing import Any
 
 from cdc_lakehouse.contract import ExitCode
 from crash.broker import World  # type: ignore[import-not-found]
-from crash.driver import INGEST_AND_MERGE, ONE_BATCH, WarmDriver  # type: ignore[import-not-found]
+from crash.driver import (  # type: ignore[import-not-found]
+    ALL_TO_THE_END,
+    ONE_BATCH,
+    DriverFailedError,
+    Results,
+    WarmDriver,
+)
 from crash.invariants import Expected, Findings, examine, untrue  # type: ignore[import-not-found]
+from crash.mutations import Storage  # type: ignore[import-not-found]
 from crash.records import PARTITIONS  # type: ignore[import-not-found]
 from crash.states import Work  # type: ignore[import-not-found]
 
+_NUMBERS = count(1)
 TRIES = 3
 AT_ONCE = 3
 _MAY_BE_TRIED_AGAIN = (ExitCode.DONE, ExitCode.RETRY, ExitCode.BUG)
@@ -27,23 +35,36 @@ class Bench:
     def __init__(self, world: World, driver: WarmDriver) -> None:
         self.world = world
         self.driver = driver
-        self._numbers = count(1)
 
     def expected(self, table: str) -> Expected:
         return Expected.of(table, self.world.sent[table])
 
     def folder(self) -> Path:
-        return Path(self.world.folder) / "lakes" / str(next(self._numbers))
+        return Path(self.world.folder) / "lakes" / str(next(_NUMBERS))
+
+    def lake(self, storage: Storage) -> Path:
+        """A new one, as the storage has it."""
+        made: Path = self.world.store.make(storage, self.folder())
+        return made
+
+    def seen(self, lake: Path) -> Path:
+        """What the lake holds by now, to be looked at."""
+        seen: Path = self.world.store.seen(lake)
+        return seen
+
+    def untrue(self, lake: Path, results: Results) -> Findings:
+        found: Findings = untrue(self.seen(lake), results)
+        return found
 
     def heal(self, lake: Path, *tables: str, **more: Any) -> Findings:
         """Run until it is green, then look. What needs more than a clear is counted as stuck."""
         chosen = tables or tuple(PARTITIONS)
         found = Findings()
         for attempt in range(1, TRIES + 1):
-            results = self.driver.run(
-                lake, *INGEST_AND_MERGE, **{"max_offsets": ONE_BATCH, "tables": chosen, **more}
-            )
-            found.include(untrue(lake, results), where=f"try {attempt}")
+            results = self._ran(lake, found, **{"max_offsets": ONE_BATCH, "tables": chosen, **more})
+            if results is None:
+                break
+            found.include(self.untrue(lake, results), where=f"try {attempt}")
             codes = {result["exit_code"] for result in results}
             if codes == {ExitCode.DONE}:
                 break
@@ -51,8 +72,20 @@ class Bench:
                 found.add("stuck", 1, f"exit codes {sorted(codes)}: {_errors(results)}")
                 break
         for table in chosen:
-            found.include(examine(lake, self.expected(table)), where=table)
+            found.include(examine(self.seen(lake), self.expected(table)), where=table)
         return found
+
+    def _ran(self, lake: Path, found: Findings, **more: Any) -> Results | None:
+        """None for a run that came to no end; one lake must not cost the others theirs."""
+        try:
+            results: Results = self.driver.run(lake, *ALL_TO_THE_END, **more)
+        except (DriverFailedError, TimeoutError) as exc:
+            if not self.driver.is_alive():
+                raise
+            told = str(exc).strip().splitlines() or ["no answer in time"]
+            found.add("stuck", 1, f"the run did not end: {told[-1]}")
+            return None
+        return results
 
     def heal_all(self, lakes: Mapping[Path, str], *, what: str, keep: bool = False, **more: Any) -> Findings:
         """The one table of each lake, several side by side. Clean ones are deleted, or kept."""
@@ -74,7 +107,7 @@ class Bench:
         return found
 
     def _run_state(self, work: Work) -> Findings:
-        lake = work.state.storage.written_to(self.folder())
+        lake = self.lake(work.state.storage)
         found = self.heal(lake, *work.tables)
         if found.is_clean:
             shutil.rmtree(lake)

@@ -12,7 +12,7 @@ from typing import Any
 from crash.invariants import Findings  # type: ignore[import-not-found]
 
 FOLDER = Path(__file__).with_name("results")
-_PRODUCT = Path(__file__).parents[2] / "include" / "cdc_lakehouse"
+_CODE = (Path(__file__).parents[2] / "include" / "cdc_lakehouse", Path(__file__).parent)
 _BAD = ("lost", "duplicated", "half_written", "stuck")
 _MOST_SENTENCES = 20
 
@@ -24,7 +24,7 @@ class Results:
     path: Path
     seed: int
     code: str
-    """Of the product's own files: figures of other code are not kept."""
+    """Of the product's own files, and of those of the proof: figures of other code are not kept."""
     recorded_anew: bool
     steps: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -46,7 +46,22 @@ class Results:
         """Replaces what an earlier call of the step found."""
         found = {**asdict(findings), "sentences": findings.sentences[:_MOST_SENTENCES]}
         done = {"recorded_anew": self.recorded_anew, **counts, "seconds": round(seconds, 1), "found": found}
-        self.steps = {**self._known(), step: done}  # another call may have added its own meanwhile
+        self._keep(step, done)
+
+    def break_off(self, step: str, sentence: str) -> None:
+        """It did not come to its end: what it may have found is not known."""
+        self._without_findings(step, unfinished=sentence)
+
+    def leave_out(self, step: str, sentence: str) -> None:
+        """This machine cannot take it: nothing of it is claimed."""
+        self._without_findings(step, left_out=sentence)
+
+    def _without_findings(self, step: str, **why: str) -> None:
+        self._keep(step, {**why, "found": asdict(Findings())})
+
+    def _keep(self, step: str, done: dict[str, Any]) -> None:
+        known = self._known()  # another call may have added its own meanwhile
+        self.steps = {**{name: known[name] for name in known if not _overlaps(name, step)}, step: done}
         document = {"seed": self.seed, "code": self.code, "summary": self.summary(), "steps": self.steps}
         FOLDER.mkdir(exist_ok=True)
         self.path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -56,12 +71,17 @@ class Results:
         return counts + "".join(f" {kind}={self._found(kind)}" for kind in _BAD[:3])
 
     def hold(self) -> bool:
-        return not any(map(self._found, _BAD)) and not any(self._alive())
+        return not (any(map(self._found, _BAD)) or any(self._alive()) or any(self._told("unfinished")))
 
     def sentences(self) -> Iterator[str]:
         for name, step in self._ours():
             yield from (f"{name}: {sentence}" for sentence in step["found"]["sentences"])
         yield from (f"nothing was noticed without {guard}" for guard in self._alive())
+        yield from (f"did not finish: {sentence}" for sentence in self._told("unfinished"))
+        yield from (f"not proved here: {sentence}" for sentence in self._told("left_out"))
+
+    def _told(self, why: str) -> Iterator[str]:
+        return (f"{name}: {step[why]}" for name, step in self.steps.items() if why in step)
 
     def _ours(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Not the baseline's, which is there to be compared with."""
@@ -79,8 +99,15 @@ class Results:
                 yield guard
 
 
+def _overlaps(one: str, other: str) -> bool:
+    """Halves and quarters of a step, or a part and the whole, would count the same twice."""
+    (name, _, part), (other_name, _, other_part) = one.partition(" "), other.partition(" ")
+    return name == other_name and part.partition("/")[2] != other_part.partition("/")[2]
+
+
 def _code() -> str:
     told = sha256()
-    for path in sorted(_PRODUCT.rglob("*.py")):
-        told.update(path.relative_to(_PRODUCT).as_posix().encode() + b"\0" + path.read_bytes())
+    for folder in _CODE:
+        for path in sorted(folder.rglob("*.py")):
+            told.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return told.hexdigest()[:16]

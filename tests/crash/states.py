@@ -145,13 +145,13 @@ def _active_files(commits: Sequence[bytes]) -> set[str]:
     """Of the newest version; older ones may lose theirs to VACUUM."""
     active: set[str] = set()
     for commit in commits:
-        removed, added = _files_of(commit)
+        removed, added = files_of(commit)
         active = (active - removed) | added
     return active
 
 
 @cache
-def _files_of(commit: bytes) -> tuple[frozenset[str], frozenset[str]]:
+def files_of(commit: bytes) -> tuple[frozenset[str], frozenset[str]]:
     """What a commit removes and what it adds."""
     actions = [json.loads(line) for line in commit.splitlines() if line.strip()]
     return (

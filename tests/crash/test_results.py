@@ -44,3 +44,40 @@ def test_figures_of_other_code_are_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "_code", lambda: "another")
 
     assert found(tmp_path, monkeypatch).steps == {}
+
+
+def test_a_step_that_was_broken_off_costs_the_others_nothing_and_is_no_success(tmp_path, monkeypatch):
+    found(tmp_path, monkeypatch).add("kills", Findings(), seconds=1.0, kills=100)
+    last = found(tmp_path, monkeypatch)
+    last.break_off("zombies", "DriverFailedError: the driver ended")
+
+    assert last.summary() == "states=0 kills=100 zombies=0 lost=0 duplicated=0 half_written=0"
+    assert not last.hold()
+    assert list(last.sentences()) == ["did not finish: zombies: DriverFailedError: the driver ended"]
+
+
+def test_a_step_that_is_taken_again_to_its_end_is_whole(tmp_path, monkeypatch):
+    found(tmp_path, monkeypatch).break_off("zombies", "DriverFailedError: the driver ended")
+    last = found(tmp_path, monkeypatch)
+    last.add("zombies", Findings(), seconds=1.0, zombies=54)
+
+    assert last.summary() == "states=0 kills=0 zombies=54 lost=0 duplicated=0 half_written=0"
+    assert last.hold()
+
+
+def test_what_this_machine_cannot_try_is_not_claimed(tmp_path, monkeypatch):
+    found(tmp_path, monkeypatch).add("s3", Findings(), seconds=1.0, states=20, kills=12, zombies=8)
+    last = found(tmp_path, monkeypatch)
+    last.leave_out("s3", "no jars")
+
+    assert last.summary() == "states=0 kills=0 zombies=0 lost=0 duplicated=0 half_written=0"
+    assert list(last.sentences()) == ["not proved here: s3: no jars"]
+
+
+def test_a_part_takes_the_place_of_the_whole(tmp_path, monkeypatch):
+    found(tmp_path, monkeypatch).add("states", Findings(), seconds=1.0, states=3000)
+    found(tmp_path, monkeypatch).add("states 1/2", Findings(), seconds=1.0, states=1500)
+    last = found(tmp_path, monkeypatch)
+    last.add("states 2/2", Findings(), seconds=1.0, states=1501)
+
+    assert last.summary() == "states=3001 kills=0 zombies=0 lost=0 duplicated=0 half_written=0"
