@@ -30,7 +30,7 @@ from cdc_lakehouse.errors import (
     UnknownSchemaError,
 )
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
-from cdc_lakehouse.lake.progress import Progress
+from cdc_lakehouse.lake.progress import Log, Progress
 from cdc_lakehouse.lake.state import TableState, read_state
 
 
@@ -76,7 +76,7 @@ def test_rows_and_ledger_are_one_commit(stocked):
         PIPELINE,
         CLUSTER,
     )
-    assert ledger.sources == {SOURCE: {0: Progress(floor=0, end=2)}}
+    assert ledger.sources == {SOURCE: {0: Progress(floor=0, end=2, log=Log(1010, knows_past=True))}}
     assert delta.transaction_version(APPLICATION_ID) == 1
     assert notes(stocked.bronze(ORDERS)) == {0: "one", 1: "two"}
 
