@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from chain import TOPIC_ID, Chain, table_of  # type: ignore[import-not-found]
+from chain import CLUSTER, PIPELINE, TOPIC_ID, Chain, table_of  # type: ignore[import-not-found]
 
 from cases.case_file import Case, CaseEvent, SourcePosition, Table  # type: ignore[import-not-found]
 from cases.encoding import KafkaRecord, Writer, writers  # type: ignore[import-not-found]
+from cdc_lakehouse.bronze.decided import NOTHING, Decided
+from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
+from cdc_lakehouse.bronze.planning import standing
+from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
+from cdc_lakehouse.lake.ledger import Kind, Ledger
 
 ORDERS = table_of("orders")
 TOPIC = ORDERS.topics[0]
 SOURCE = f"{TOPIC}@{TOPIC_ID}"
+EMPTY = Ledger(kind=Kind.BRONZE, pipeline=PIPELINE, table="orders", cluster_id=CLUSTER)
 _CASE = Case.model_construct(
     name="orders",
     table=Table(
@@ -44,6 +51,18 @@ def order(offset: int, number: int, *, op: str = "c", writer: Writer = OLD, **va
             position=SourcePosition(sequence=(lsn - 10, lsn), lsn=lsn, tx=lsn, order=1),
         )
     )
+
+
+def planned(
+    chain: Chain, decided: Decided = NOTHING, *, held: tuple[int, int], topic_id: str = TOPIC_ID
+) -> DrainPlan:
+    """As the job plans it, while Kafka holds these offsets."""
+    ledger, healed, version = standing(
+        chain.lake.bronze("orders"), EMPTY, decided=decided, session=lambda: chain.session
+    )
+    facts = ClusterFacts(CLUSTER, {TOPIC: TopicFacts(TOPIC, topic_id, {0: PartitionOffsets(*held)})})
+    found = plan_drain(ledger, (TOPIC,), facts=facts, first={}, decided=decided, healed=healed)
+    return replace(found, version=version)
 
 
 def tombstone(offset: int, number: int) -> KafkaRecord:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from chain import CLUSTER, PIPELINE, TOPIC_ID, Chain  # type: ignore[import-not-found]
+from chain import TOPIC_ID, Chain  # type: ignore[import-not-found]
 from deltalake import DeltaTable
-from orders import ORDERS, SOURCE, TOPIC, know, notes, order  # type: ignore[import-not-found]
+from orders import EMPTY, ORDERS, SOURCE, TOPIC, know, notes, order, planned  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
-from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
+from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.planning import standing
 from cdc_lakehouse.contract import TableStatus
 from cdc_lakehouse.errors import (
@@ -21,8 +21,6 @@ from cdc_lakehouse.errors import (
     LedgerLostError,
     WrongTableError,
 )
-from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
-from cdc_lakehouse.lake.ledger import Kind, Ledger
 from cdc_lakehouse.lake.progress import Log, Progress
 from cdc_lakehouse.lake.state import read_state
 
@@ -30,7 +28,6 @@ ACKNOWLEDGE = Decided(acknowledge_foreign=True)
 RECORDS = [order(offset, offset + 1, note=f"note {offset}") for offset in range(6)]
 UP_TO_3, UP_TO_5 = Log(1030, knows_past=True), Log(1050, knows_past=True)
 """What `order` says of the log."""
-EMPTY = Ledger(kind=Kind.BRONZE, pipeline=PIPELINE, table="orders", cluster_id=CLUSTER)
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +57,9 @@ def progress(chain: Chain) -> Progress:
 
 
 def plan(
-    chain: Chain, decided: Decided = NOTHING, *, kafka: tuple[int, int] = (0, 6), topic_id: str = TOPIC_ID
+    chain: Chain, decided: Decided = NOTHING, *, kafka: tuple[int, int] = (0, 6), **what: str
 ) -> DrainPlan:
-    """As the job plans it, while Kafka holds these offsets."""
-    topic = TopicFacts(TOPIC, topic_id, {0: PartitionOffsets(*kafka)})
-    ledger, healed, version = standing(uri(chain), EMPTY, decided=decided, session=lambda: chain.session)
-    facts = ClusterFacts(CLUSTER, {TOPIC: topic})
-    planned = plan_drain(ledger, (TOPIC,), facts=facts, first={}, decided=decided, healed=healed)
-    return replace(planned, version=version)
+    return planned(chain, decided, held=kafka, **what)
 
 
 def ingest(chain: Chain, planned: DrainPlan):

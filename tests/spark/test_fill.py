@@ -6,23 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chain import CLUSTER, PIPELINE, TOPIC_ID, Chain, kafka_rows  # type: ignore[import-not-found]
+from chain import TOPIC_ID, Chain, kafka_rows  # type: ignore[import-not-found]
 from deltalake import DeltaTable
-from orders import NEW, ORDERS, SOURCE, TOPIC, know, order  # type: ignore[import-not-found]
+from orders import NEW, ORDERS, SOURCE, TOPIC, know, order, planned  # type: ignore[import-not-found]
 
 from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
 from cdc_lakehouse.bronze.decided import Decided
-from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
-from cdc_lakehouse.bronze.planning import standing
+from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import BatchMisfitError, SupersededError, TopicRecreatedError
-from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
-from cdc_lakehouse.lake.ledger import Kind, Ledger
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.lake.state import TableState, read_state
 
-EMPTY = Ledger(kind=Kind.BRONZE, pipeline=PIPELINE, table="orders", cluster_id=CLUSTER)
 ACKNOWLEDGE = Decided(acknowledge_foreign=True)
 FILL = Decided(fill_gaps=True)
 KAFKA = [
@@ -64,14 +60,8 @@ def uri(chain: Chain) -> str:
     return str(chain.lake.bronze("orders"))
 
 
-def plan(
-    chain: Chain, decided: Decided, *, held: tuple[int, int] = (0, 11), topic_id: str = TOPIC_ID
-) -> DrainPlan:
-    """As the job plans it, while Kafka holds these offsets."""
-    ledger, healed, version = standing(uri(chain), EMPTY, decided=decided, session=lambda: chain.session)
-    facts = ClusterFacts(CLUSTER, {TOPIC: TopicFacts(TOPIC, topic_id, {0: PartitionOffsets(*held)})})
-    planned = plan_drain(ledger, (TOPIC,), facts=facts, first={}, decided=decided, healed=healed)
-    return replace(planned, version=version)
+def plan(chain: Chain, decided: Decided, *, held: tuple[int, int] = (0, 11), **what: str) -> DrainPlan:
+    return planned(chain, decided, held=held, **what)
 
 
 def ingest(

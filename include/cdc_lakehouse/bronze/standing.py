@@ -56,7 +56,8 @@ def after_restore(state: TableState, ours: Ledger) -> tuple[Ledger, dict[str, An
         source: {p: _rewound(progress, back, source, p) for p, progress in partitions.items()}
         for source, partitions in ours.sources.items()
     }
-    return replace(ours, seq=state.seq, sources=sources), _acknowledged(state.foreign)
+    back_at = replace(ours, seq=state.seq, sources=sources, rewound=state.seq + 1)
+    return back_at, _acknowledged(state.foreign)
 
 
 def after_edit(state: TableState, ours: Ledger, found: Difference) -> tuple[Ledger, dict[str, Any]]:
@@ -80,7 +81,9 @@ def after_edit(state: TableState, ours: Ledger, found: Difference) -> tuple[Ledg
         problem = f"rows are missing in {gaps} places"
         raise ForeignRowsError(table=ours.table, ours=state.stated or 0, problem=problem)
     lost = {s: {str(p): list(spans) for p, spans in ps.items()} for s, ps in found.lost.items()}
-    return replace(ours, seq=state.seq, sources=sources), {**_acknowledged(state.foreign), "lost": lost}
+    rewound = state.seq + 1 if goes_back else ours.rewound
+    after = replace(ours, seq=state.seq, sources=sources, rewound=rewound)
+    return after, {**_acknowledged(state.foreign), "lost": lost}
 
 
 def _rewound(ours: Progress, back: Ledger | None, source: str, partition: int) -> Progress:

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from cdc_lakehouse import __version__
 from cdc_lakehouse.errors import LedgerVersionError
-from cdc_lakehouse.lake.progress import Beginning, Log, Progress, Span
+from cdc_lakehouse.lake.progress import Progress, Span
+from cdc_lakehouse.lake.progress_document import document_of, progress_of
 from cdc_lakehouse.lake.redo import Redo
 
 T = TypeVar("T")
@@ -58,6 +59,12 @@ class Ledger:
     """Silver's: the step of bronze up to which it knows rows that were decoded again."""
     parked: bool = False
     """Silver's: whether it left out events of keys that are held (`on_quarantine: hold`)."""
+    rewound: int = 0
+    """Bronze's: the newest step at which rows were gone again that are read anew."""
+    stands_on: tuple[int, str] | None = None
+    """Silver's: the version of bronze, and the attempt that committed it, whose rows it has applied."""
+    passed_over: Mapping[str, Mapping[int, tuple[Span, ...]]] = field(default_factory=dict)
+    """Silver's: where bronze had records that could not be decoded, and perhaps a few more."""
     seen_through: str | None = None
     valid_through: str | None = None
 
@@ -139,7 +146,7 @@ class Ledger:
                 "attempt": self.attempt,
                 "cluster_id": self.cluster_id,
                 "sources": {
-                    source: {str(p): _progress_document(progress) for p, progress in partitions.items()}
+                    source: {str(p): document_of(progress) for p, progress in partitions.items()}
                     for source, partitions in self.sources.items()
                 },
                 "added": {
@@ -150,6 +157,12 @@ class Ledger:
                 "redo": [redo.document() for redo in self.redo],
                 "redone": self.redone,
                 "parked": self.parked,
+                "rewound": self.rewound,
+                "stands_on": self.stands_on,
+                "passed_over": {
+                    source: {str(p): [list(span) for span in spans] for p, spans in partitions.items()}
+                    for source, partitions in self.passed_over.items()
+                },
                 "seen_through": self.seen_through,
                 "valid_through": self.valid_through,
                 "code_version": __version__,
@@ -176,7 +189,7 @@ class Ledger:
             seq=document["seq"],
             attempt=document["attempt"],
             sources={
-                source: {int(p): _progress(progress) for p, progress in partitions.items()}
+                source: {int(p): progress_of(progress) for p, progress in partitions.items()}
                 for source, partitions in document["sources"].items()
             },
             added={
@@ -187,6 +200,12 @@ class Ledger:
             redo=tuple(Redo.of_document(redo) for redo in document["redo"]),
             redone=document.get("redone", 0),
             parked=document.get("parked", False),
+            rewound=document.get("rewound", 0),
+            stands_on=_stands_on(document.get("stands_on")),
+            passed_over={
+                source: {int(p): tuple((a, b) for a, b in spans) for p, spans in partitions.items()}
+                for source, partitions in document.get("passed_over", {}).items()
+            },
             seen_through=document["seen_through"],
             valid_through=document["valid_through"],
         )
@@ -265,31 +284,5 @@ def topic_of(source: str) -> str:
     return source.rpartition("@")[0]
 
 
-def _progress(document: Mapping[str, Any]) -> Progress:
-    return Progress(
-        floor=document["floor"],
-        end=document["end"],
-        gaps=tuple((a, b) for a, b in document["gaps"]),
-        epochs=tuple((start, epoch) for start, epoch in document["epochs"]),
-        seen=document.get("seen"),
-        mark=_mark(document.get("mark")),
-        beginnings=tuple(Beginning(*each) for each in document.get("beginnings", ())),
-        log=Log.of(document.get("log")),
-    )
-
-
-def _mark(document: Sequence[int] | None) -> tuple[int, int] | None:
+def _stands_on(document: Sequence[Any] | None) -> tuple[int, str] | None:
     return None if document is None else (document[0], document[1])
-
-
-def _progress_document(progress: Progress) -> dict[str, Any]:
-    return {
-        "floor": progress.floor,
-        "end": progress.end,
-        "gaps": [list(gap) for gap in progress.gaps],
-        "epochs": [list(epoch) for epoch in progress.epochs],
-        "seen": progress.seen,
-        "mark": progress.mark,
-        "beginnings": progress.beginnings,
-        "log": progress.log,
-    }

@@ -41,6 +41,16 @@ def newest_ledger(uri: str, *, table: str) -> Newest | None:
     return None if ledger is None or version is None else Newest(version, ledger)
 
 
+def ledger_at(uri: str, version: int, *, table: str) -> Ledger | None:
+    """What the commit of this version states; None where it is gone, or is none of ours."""
+    try:
+        filesystem, folder = filesystem_of(f"{uri}/_delta_log")
+        actions = list(_actions(_read(filesystem, _commit(folder, version))))
+        return _ledger_in(actions, table=table)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, LakehouseError):
+        return None
+
+
 def _newest_version(filesystem: FileSystem, folder: str) -> int | None:
     """Commits are numbered without a gap, so nothing has to be listed."""
     found, start, window = None, _checkpointed(filesystem, folder), _WINDOW
@@ -65,14 +75,21 @@ def _checkpointed(filesystem: FileSystem, folder: str) -> int:
 def _stated_by(filesystem: FileSystem, folder: str, newest: int, *, table: str) -> Ledger | None:
     for version in range(newest, max(-1, newest - _MOST_COMMITS), -1):
         actions = list(_actions(_read(filesystem, _commit(folder, version))))
-        info = next(action["commitInfo"] for action in actions if "commitInfo" in action)
-        ledger = Ledger.from_json(info.get("userMetadata") or "", table=table)
+        ledger = _ledger_in(actions, table=table)
         if ledger is not None:
             step = {action["txn"]["appId"]: action["txn"]["version"] for action in actions if "txn" in action}
             return ledger if (ledger.table, ledger.seq) == (table, step.get(APPLICATION_ID)) else None
-        if info.get("operation") not in _MAINTENANCE:
+        if _info_in(actions).get("operation") not in _MAINTENANCE:
             return None
     return None
+
+
+def _ledger_in(actions: list[dict[str, Any]], *, table: str) -> Ledger | None:
+    return Ledger.from_json(_info_in(actions).get("userMetadata") or "", table=table)
+
+
+def _info_in(actions: list[dict[str, Any]]) -> dict[str, Any]:
+    return next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
 
 
 def _actions(commit: bytes) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cdc_lakehouse.lake.ledger import Ranges, topic_of
-from cdc_lakehouse.lake.progress import Span, joined
+from cdc_lakehouse.lake.progress import Span, joined, subtracted
 
 Spans = Mapping[str, Mapping[int, tuple[Span, ...]]]
 """`<topic>@<topic_id>` -> partition -> [from, until), in order and apart from each other."""
@@ -30,6 +30,24 @@ def together(one: Spans, other: Spans) -> Spans:
         for partition, parts in partitions.items():
             known[partition] = joined([*known.get(partition, ()), *parts])
     return found
+
+
+def without(one: Spans, other: Spans) -> Spans:
+    """Offsets of the first that are not in the second; partitions of which none is left vanish."""
+    found = {
+        source: {
+            p: left
+            for p, parts in ps.items()
+            if (left := subtracted(parts, other.get(source, {}).get(p, ())))
+        }
+        for source, ps in one.items()
+    }
+    return {source: partitions for source, partitions in found.items() if partitions}
+
+
+def coarse(spans: Spans, *, most: int) -> Spans:
+    """The same offsets, and those between them where there were more than `most` parts."""
+    return spans if sum(1 for _ in each_span(spans)) <= most else spans_of(hull_of(spans))
 
 
 def each_span(spans: Spans) -> Iterator[tuple[str, int, Span]]:

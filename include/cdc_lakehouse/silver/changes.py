@@ -9,9 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.cases import waits
+from cdc_lakehouse.lake.spans import Spans, together
 from cdc_lakehouse.silver.fold import folded
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.look import MergeTask
+from cdc_lakehouse.silver.passed_over import passed_over
+from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import WorkFacts, bronze_rows, changed_behind, events, examine, work_of
 from cdc_lakehouse.silver.refold import with_refolded
 
@@ -22,6 +25,8 @@ class Changes:
     """One per key; with the column `refolded` where some were."""
     columns: TableColumns
     facts: WorkFacts
+    undecodable: Spans
+    """Where records of the work are that could not be decoded, closed cases too, and perhaps some more."""
     parked: int
     """Events of the work that wait for a record that could not be decoded."""
 
@@ -30,10 +35,12 @@ def changes_of(session: SparkSession, uri: str, task: MergeTask) -> Changes:
     """Raises for what this release cannot apply; nothing is written here."""
     history = bronze_rows(session, uri, version=task.bronze_version, held=task.held)
     columns = columns_in(history.schema)
-    behind = changed_behind(task.held, task.late, task.redo)
+    came_late = together(task.late, task.read_again)
+    behind = changed_behind(task.held, came_late, task.redo)
     work = history.where(work_of(task.held, task.work) | behind)
     facts = examine(work, table=task.table.name)
-    keys = history.where(behind).select("key") if task.late or task.redo else None
+    undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
+    keys = history.where(behind).select("key") if came_late or task.redo else None
     if task.releases:
         open_keys = history.where(waits(history)).select("key")
         keys = open_keys if keys is None else keys.unionByName(open_keys)
@@ -47,4 +54,4 @@ def changes_of(session: SparkSession, uri: str, task: MergeTask) -> Changes:
         rows = folded(events(work), columns)
     else:
         rows = with_refolded(events(work), history=events(history), keys=keys, columns=columns)
-    return Changes(rows=rows, columns=columns, facts=facts, parked=parked)
+    return Changes(rows=rows, columns=columns, facts=facts, undecodable=undecodable, parked=parked)

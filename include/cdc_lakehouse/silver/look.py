@@ -13,12 +13,22 @@ from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import LakehouseError, QuarantineOpenError
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.lake.newest_ledger import newest_ledger
+from cdc_lakehouse.lake.newest_ledger import ledger_at, newest_ledger
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans, in_words
 from cdc_lakehouse.lake.state import read_state
-from cdc_lakehouse.silver.plan import first_ledger, is_level, is_small, plan_late, plan_redo, plan_work
+from cdc_lakehouse.silver.plan import (
+    first_ledger,
+    is_level,
+    is_small,
+    knows_all_of,
+    plan_late,
+    plan_read_again,
+    plan_redo,
+    plan_work,
+    stands_on_other_rows,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +41,8 @@ class MergeTask:
 
     table: Table
     bronze_version: int
+    stated: int
+    """The version of bronze whose commit states `held`."""
     held: Ledger
     """Bronze's."""
     before: Ledger
@@ -40,6 +52,8 @@ class MergeTask:
     """Records of bronze that could not be decoded."""
     late: Spans
     """What silver passed as missing and bronze holds now."""
+    read_again: Spans
+    """What silver could not take from rows in whose place bronze has others now."""
     redo: tuple[Redo, ...]
     """Steps of bronze whose rows were decoded again since silver passed them."""
     holds: bool
@@ -64,7 +78,8 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     silver = read_state(lake.silver(table.name), table=table.name)
     before = first_ledger(bronze.ledger) if silver is None or silver.ledger is None else silver.ledger
     holding = table.on_quarantine is OnQuarantine.HOLD
-    if is_level(bronze.ledger, before, holds=holding):
+    other_rows = _stands_on_other_rows(lake, bronze.ledger, before)
+    if is_level(bronze.ledger, before, holds=holding, other_rows=other_rows):
         return TableResult(table=table.name, status=TableStatus.IDLE)
     waiting = open_cases(lake.bronze(table.name))
     if waiting and table.on_quarantine is OnQuarantine.STOP:
@@ -77,11 +92,13 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     return MergeTask(
         table,
         bronze_version=bronze.version,
+        stated=bronze.version if bronze.stated is None else bronze.stated,
         held=bronze.ledger,
         before=before,
         work=work,
         open_cases=waiting,
         late=late,
+        read_again=plan_read_again(bronze.ledger, before) if other_rows else {},
         redo=redo,
         holds=holding and waiting > 0,
         releases=before.parked and not holding,
@@ -89,11 +106,20 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     )
 
 
+def _stands_on_other_rows(lake: Lake, held: Ledger, before: Ledger) -> bool:
+    if before.stands_on is None:
+        return False
+    found = ledger_at(lake.bronze(held.table), before.stands_on[0], table=held.table)
+    return stands_on_other_rows(before, held, found=found)
+
+
 def _is_level_at_first_sight(lake: Lake, table: Table) -> bool:
     """Whether the newest commits alone say so; whatever else they say is asked for again, and thoroughly."""
     bronze = newest_ledger(lake.bronze(table.name), table=table.name)
     silver = newest_ledger(lake.silver(table.name), table=table.name)
     if bronze is None or silver is None:
+        return False
+    if not knows_all_of(silver.ledger, bronze.ledger):
         return False
     try:
         return is_level(bronze.ledger, silver.ledger, holds=table.on_quarantine is OnQuarantine.HOLD)

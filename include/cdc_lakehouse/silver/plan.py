@@ -9,10 +9,12 @@ from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, Not
 from cdc_lakehouse.lake.ledger import Kind, Ledger, Ranges
 from cdc_lakehouse.lake.progress import Progress, Span, shared, subtracted
 from cdc_lakehouse.lake.redo import Redo
-from cdc_lakehouse.lake.spans import Spans, each_span, offsets_in
+from cdc_lakehouse.lake.spans import Spans, coarse, each_span, offsets_in, together, without
 
 SYSTEM_PREFIX = "_cdc_"
 
+MOST_PARTS = 1_000
+"""Of `passed_over` in a ledger: every attempt reads it."""
 _SMALL_OFFSETS = 20_000
 _SMALL_BYTES = 32 * 1024 * 1024
 
@@ -45,22 +47,51 @@ def plan_redo(bronze: Ledger, silver: Ledger) -> tuple[Redo, ...]:
 
 def plan_late(bronze: Ledger, silver: Ledger) -> Spans:
     """What was missing when silver passed it, and is in bronze now: gaps that were filled, or restored."""
-    late = {
+    return _held(silver.gaps(), bronze)
+
+
+def knows_all_of(silver: Ledger, bronze: Ledger) -> bool:
+    """Whether no row that silver could not take can have changed: it has read this very step."""
+    step = None if silver.stands_on is None else (silver.redone, silver.stands_on[1])
+    return not silver.passed_over or step == (bronze.seq, bronze.attempt)
+
+
+def stands_on_other_rows(silver: Ledger, bronze: Ledger, *, found: Ledger | None) -> bool:
+    """Whether bronze was deleted, brought back from a copy or restored, and read again, since silver read it.
+
+    `found` is what bronze's log says at the version that silver stands on. Only records that could not be
+    decoded then can have other contents now.
+
+    A version that the log has forgotten counts as replaced: to compute keys anew changes nothing then.
+    """
+    if silver.stands_on is None or not silver.passed_over:
+        return False
+    is_there = found is not None and found.attempt == silver.stands_on[1]
+    return not is_there or bronze.rewound > silver.redone
+
+
+def plan_read_again(bronze: Ledger, silver: Ledger) -> Spans:
+    """What silver could not take from the rows that bronze had before, and bronze holds again."""
+    return _held(silver.passed_over, bronze)
+
+
+def _held(spans: Spans, bronze: Ledger) -> Spans:
+    found = {
         source: {
-            partition: found
-            for partition, gaps in partitions.items()
+            partition: held
+            for partition, parts in partitions.items()
             if (progress := bronze.sources.get(source, {}).get(partition)) is not None
-            and (found := shared(gaps, progress.present()))
+            and (held := shared(parts, progress.present()))
         }
-        for source, partitions in silver.gaps().items()
+        for source, partitions in spans.items()
     }
-    return {source: partitions for source, partitions in late.items() if partitions}
+    return {source: partitions for source, partitions in found.items() if partitions}
 
 
-def is_level(bronze: Ledger, silver: Ledger, *, holds: bool) -> bool:
+def is_level(bronze: Ledger, silver: Ledger, *, holds: bool, other_rows: bool = False) -> bool:
     """Whether a merge has nothing to do. Events that were left out count once the table holds no more."""
-    waits = plan_redo(bronze, silver) or plan_late(bronze, silver) or (silver.parked and not holds)
-    return not (plan_work(bronze, silver) or waits)
+    changed = plan_redo(bronze, silver) or plan_late(bronze, silver) or other_rows
+    return not (plan_work(bronze, silver) or changed or (silver.parked and not holds))
 
 
 def next_ledger(
@@ -93,6 +124,17 @@ def next_ledger(
             moved = sources[source][partition].without(missing)
             sources[source][partition] = replace(moved, epochs=held.epochs)
     return replace(after, sources=sources, redone=bronze.seq, parked=parked)
+
+
+def standing_on(
+    bronze: Ledger, after: Ledger, *, version: int, undecodable: Spans, read_again: Spans
+) -> Ledger:
+    """Silver's ledger, which remembers what it could not take and of which rows that was true.
+
+    `version` of bronze states `bronze`; `undecodable` are in what was looked at, `read_again` included.
+    """
+    left = together(without(after.passed_over, read_again), undecodable)
+    return replace(after, stands_on=(version, bronze.attempt), passed_over=coarse(left, most=MOST_PARTS))
 
 
 def is_small(work: Ranges, *, late: Spans, table_bytes: int) -> bool:

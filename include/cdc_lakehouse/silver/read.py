@@ -55,6 +55,8 @@ class WorkFacts:
 
     read: int
     undecodable: int
+    undecoded: int
+    """The same, and those whose case was closed."""
     ignored: int
     errors_by_code: dict[str, int]
     seen_through: datetime | None
@@ -76,6 +78,7 @@ def examine(rows: DataFrame, *, table: str) -> WorkFacts:
     row = rows.agg(
         F.count(F.lit(1)).alias("read"),
         F.count_if(waiting).alias("undecodable"),
+        F.count_if(~decoded).alias("undecoded"),
         F.count_if(~waiting & (~decoded | ignored)).alias("ignored"),
         F.max(F.when(decoded, F.unix_micros("source.ts"))).alias("newest"),
         *(F.count_if(condition).alias(f"{kind} count") for kind, condition in unsupported.items()),
@@ -96,6 +99,7 @@ def examine(rows: DataFrame, *, table: str) -> WorkFacts:
     return WorkFacts(
         read=row["read"],
         undecodable=row["undecodable"],
+        undecoded=row["undecoded"],
         ignored=row["ignored"],
         errors_by_code=_errors(rows, table=table) if row["undecodable"] else {},
         seen_through=instant(row["newest"]),

@@ -15,7 +15,7 @@ from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.merge import MergeResult, merge
-from cdc_lakehouse.silver.plan import next_ledger, plan_columns, refuse_system_names
+from cdc_lakehouse.silver.plan import next_ledger, plan_columns, refuse_system_names, standing_on
 from cdc_lakehouse.silver.refold import REFOLDED
 from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, apply_columns, source_types
 
@@ -47,6 +47,13 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         attempt=application.attempt,
         seen_through=seen,
         parked=task.holds and (task.before.parked or changes.parked > 0),
+    )
+    ledger = standing_on(
+        task.held,
+        ledger,
+        version=task.stated,
+        undecodable=changes.undecodable,
+        read_again=task.read_again,
     )
     result = merge(session, uri, changes=changes.rows, columns=columns, ledger=ledger)
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
