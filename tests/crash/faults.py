@@ -25,6 +25,8 @@ _COMMITS = frozenset(
 )
 _NAMES = frozenset(name for _, name in _COMMITS)
 _PATIENCE = 600.0
+GIVEN_UP = ".given-up"
+"""Of the file beside `pause` that says so: that its run failed then says nothing of the product."""
 
 
 class LostAnswerError(TimeoutError):
@@ -59,6 +61,7 @@ class Faults:
         deadline = time.monotonic() + _PATIENCE
         while self.pause.exists():
             if time.monotonic() > deadline:
+                self.pause.with_suffix(GIVEN_UP).touch()
                 raise TimeoutError("nobody let the commit go on")
             time.sleep(0.02)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from cdc_lakehouse.contract import ExitCode, Job
 from crash.broker import PIPELINE, SMALL_BATCHES  # type: ignore[import-not-found]
 from crash.driver import INGEST_AND_MERGE, ONE_BATCH  # type: ignore[import-not-found]
+from crash.faults import GIVEN_UP  # type: ignore[import-not-found]
 from crash.golden import Golden  # type: ignore[import-not-found]
 from crash.guards import SHARED_CHECKPOINT  # type: ignore[import-not-found]
 from crash.hands import lost_answer, restored_by_hand  # type: ignore[import-not-found]
@@ -71,6 +72,8 @@ def _held_before_its_commit(trial: Trial, lake: Path, job: Job, found: Findings)
     yield
     pause.unlink()
     results = zombie.result(_PATIENCE)
+    if pause.with_suffix(GIVEN_UP).exists():
+        raise TimeoutError(f"{job} was held for too long: this machine is too slow for the case")
     found.include(trial.bench.untrue(lake, results), where=f"zombie of {job}")
     codes = {result["exit_code"] for result in results}
     if not codes <= {ExitCode.DONE, ExitCode.RETRY}:
