@@ -13,6 +13,7 @@ from cdc_lakehouse.bronze.checkpoint import end_of_batch, starting_offsets
 from cdc_lakehouse.bronze.layout import lay_out
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.progress import Progress
+from cdc_lakehouse.bronze.source_settings import SOURCE_SETTINGS
 from cdc_lakehouse.errors import CheckpointTakenError
 from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.ledger import Ranges
@@ -90,7 +91,7 @@ def _records(
 ) -> DataFrame:
     return (
         session.readStream.format("kafka")
-        .options(**{f"kafka.{key}": value for key, value in kafka.items()})
+        .options(**{f"kafka.{key}": value for key, value in {**SOURCE_SETTINGS, **kafka}.items()})
         .option("kafka.isolation.level", "read_committed")
         .option("subscribe", ",".join(topic.name for topic in plan.topics))
         .option("startingOffsets", starting_offsets(plan.start))

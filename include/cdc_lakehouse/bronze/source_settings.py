@@ -1,0 +1,15 @@
+"""How Spark's Kafka source reads a partition: in large pieces, for it asks the broker twice about each."""
+
+from __future__ import annotations
+
+SOURCE_SETTINGS = {
+    # Behind every poll Spark asks for the first and the last offset of the partition, two round trips that
+    # nothing overlaps with. Of Kafka's usual 500 records at a time that is four thousand for a million.
+    # More at a time would have to fit into memory, decompressed, once per task.
+    "max.poll.records": "5000",
+    # A poll gives out what one fetch brought: as much as that many records of usual size.
+    "max.partition.fetch.bytes": str(2 * 2**20),
+    # Kafka's usual 64 KiB wake the reader once for each of them.
+    "receive.buffer.bytes": str(2**20),
+}
+"""For the Java client, beside those of the connection."""
