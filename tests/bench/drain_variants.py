@@ -15,6 +15,7 @@ from bench.streams import KEY_ID  # type: ignore[import-not-found]
 from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.bronze.ingest import TableIngest
 from cdc_lakehouse.bronze.plan import plan_drain
+from cdc_lakehouse.bronze.source_settings import SOURCE_SETTINGS
 from cdc_lakehouse.config.kafka_settings import java_kafka_settings, librdkafka_settings
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.lake.ledger import Kind, Ledger
@@ -77,7 +78,7 @@ def _discarded(name: str) -> Callable[[SparkSession, Source, Path], Path]:
 def _drain(
     session: SparkSession, source: Source, each: Callable[[DataFrame, int], None], *, checkpoint: Path
 ) -> None:
-    settings = java_kafka_settings(source.connection)
+    settings = {**SOURCE_SETTINGS, **java_kafka_settings(source.connection)}
     records = (
         session.readStream.format("kafka")
         .options(**{f"kafka.{name}": value for name, value in settings.items()})

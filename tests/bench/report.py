@@ -166,6 +166,7 @@ _NOTES = {
     "drain": [
         "- a real broker, one million records in two partitions, micro-batches of half a million, a new "
         "table in every repetition; CPU without the broker's",
+        "- all of them read Kafka with the product's settings of Spark's source (`bronze.source_settings`)",
         "- `drain_ledger`: batches of a thousand records one by one in a warm Spark, `plain` by the same UDF "
         "and Spark's append",
     ],

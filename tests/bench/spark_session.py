@@ -30,6 +30,11 @@ SETTINGS = {
     "spark.python.worker.reuse": "true",
     # As the product has it (`bronze.batch_size`), for every variant.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    # The same (`application.session`): the floor of a drain shall not pay for what the product avoids.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # Otherwise the union of one table with itself has the partitions of one, each as long as all.
     "spark.sql.unionOutputPartitioning": "false",
     # What is verified is read back without Spark, which must then see instants.

@@ -91,13 +91,10 @@ def restored_by_hand(bench: Bench, golden: Golden, *, layer: str, guards_off: Se
 def brought_back(golden: Golden, *, copies: int, seed: int) -> Iterator[Work]:
     """One layer of one table from an older moment than the rest: a folder copied back from a backup."""
     chance = random.Random(seed)
-    while copies:
+    for _ in range(copies):
         newer = chance.randrange(1, len(golden.states))
         older, table = chance.randrange(newer), chance.choice(list(PARTITIONS))
         layer = chance.choice(("bronze", "silver"))
-        if layer == "bronze" and loses_late_records(golden, table, older=older, newer=newer):
-            continue
-        copies -= 1
         folder = f"{layer}/{PIPELINE}/{table}/"
         copy = {p: data for p, data in golden.states[older].files.items() if p.startswith(folder)}
 
@@ -106,17 +103,6 @@ def brought_back(golden: Golden, *, copies: int, seed: int) -> Iterator[Work]:
 
         storage = golden.states[newer].without(inside).with_files(copy)
         yield Work(State(f"{folder} of {older} in {newer}", "folder from a copy", storage), (table,))
-
-
-def loses_late_records(golden: Golden, table: str, *, older: int, newer: int) -> bool:
-    """Bronze comes from before its quarantine, and silver has passed it: `guarantees` §6.8."""
-
-    def commits(place: int, layer: str) -> int:
-        log = f"{layer}/{PIPELINE}/{table}/_delta_log/"
-        return sum(path.startswith(log) and path.endswith(".json") for path in golden.states[place].files)
-
-    lacks_some = commits(older, "bronze") < commits(golden.in_quarantine, "bronze")
-    return lacks_some and commits(newer, "silver") > 1 and newer < golden.first_round
 
 
 def bronze_from_before_its_quarantine(golden: Golden) -> Work:

@@ -72,7 +72,6 @@ def test_a_folder_that_was_brought_back_from_a_copy_catches_up(golden, bench):
     assert problems(bench.run_states(brought_back(golden, copies=1, seed=SEED))) == []
 
 
-@pytest.mark.xfail(strict=True, reason="guarantees §6.8: silver is not told of records that it has passed")
 def test_bronze_that_is_read_again_with_more_schemas_reaches_silver(golden, bench):
     assert problems(bench.run_states([bronze_from_before_its_quarantine(golden)])) == []
 

@@ -25,6 +25,13 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # Spark's usual class starts a process (`readlink`) for each look at a local file, six per file written;
+    # Delta uses it too, beside its log.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    # The checkpoint of a drain is read within seconds by who wrote it, and never again.
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
 }
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.bronze.batch_size import limit
 from cdc_lakehouse.bronze.tally import Tally
 from cdc_lakehouse.bronze.worker_failures import telling_storage
+from cdc_lakehouse.bronze.worker_garbage import spare_loaded_modules
 from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
 from cdc_lakehouse.bronze.written_file import WrittenFile
 from cdc_lakehouse.debezium.bronze import bronze_schema
@@ -74,6 +75,7 @@ def _writer(
     driver = installed()
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_loaded_modules()
         refuse_other_versions(driver, worker=installed())
         rows = decoded(batches, shared.value, stamp=stamp)
         for line in files_of(rows, file_schema(shared.value, stamp), folder=folder, attempt=attempt):

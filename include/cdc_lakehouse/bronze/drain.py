@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc_lakehouse.bronze.checkpoint import end_of_batch, starting_offsets
 from cdc_lakehouse.bronze.layout import Layout
 from cdc_lakehouse.bronze.progress import Progress
+from cdc_lakehouse.bronze.source_settings import SOURCE_SETTINGS
 from cdc_lakehouse.errors import CheckpointTakenError
 from cdc_lakehouse.kafka.facts import TopicFacts
 from cdc_lakehouse.lake import files
@@ -20,14 +21,6 @@ from cdc_lakehouse.lake.ledger import Ranges
 
 logger = logging.getLogger(__name__)
 
-_CLIENT = {
-    # Behind the last record a client asks for the next ones at once, and on that connection the broker
-    # answers nothing else before it gives up waiting for them: half a second by default, per partition.
-    "kafka.fetch.max.wait.ms": "10",
-    # Spark makes one per partition and run, and nobody looks into any of them.
-    "kafka.enable.metrics.push": "false",
-    "kafka.auto.include.jmx.reporter": "false",
-}
 WriteBatch = Callable[[DataFrame, Ranges], None]
 Offsets = Mapping[str, Mapping[int, int]]
 
@@ -116,8 +109,7 @@ def _records(
 ) -> DataFrame:
     return (
         session.readStream.format("kafka")
-        .options(**{f"kafka.{key}": value for key, value in kafka.items()})
-        .options(**_CLIENT)
+        .options(**{f"kafka.{key}": value for key, value in {**SOURCE_SETTINGS, **kafka}.items()})
         .option("kafka.isolation.level", "read_committed")
         .option("subscribe", ",".join(topic.name for topic in plan.topics))
         .option("startingOffsets", starting_offsets(plan.start))

@@ -14,6 +14,7 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
 from cdc_lakehouse.bronze.decode_udf import decoded, file_schema, files_of, for_python, stamp_of
+from cdc_lakehouse.bronze.worker_garbage import spare_loaded_modules
 from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
 from cdc_lakehouse.bronze.written_file import WrittenFile
 from cdc_lakehouse.debezium.plans import DecodePlans
@@ -65,6 +66,7 @@ def _writer(
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         refuse_other_versions(driver, worker=installed())
+        spare_loaded_modules()
         failed: set[str] = set()
         for records in gathered(batches):
             for destination, own in by_destination(records, shared.value):
