@@ -59,7 +59,8 @@ def progress(chain: Chain) -> Progress:
 def plan(
     chain: Chain, decided: Decided = NOTHING, *, kafka: tuple[int, int] = (0, 6), **what: str
 ) -> DrainPlan:
-    return planned(chain, decided, held=kafka, **what)
+    found: DrainPlan = planned(chain, decided, held=kafka, **what)
+    return found
 
 
 def ingest(chain: Chain, planned: DrainPlan):

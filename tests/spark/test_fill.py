@@ -61,7 +61,8 @@ def uri(chain: Chain) -> str:
 
 
 def plan(chain: Chain, decided: Decided, *, held: tuple[int, int] = (0, 11), **what: str) -> DrainPlan:
-    return planned(chain, decided, held=held, **what)
+    found: DrainPlan = planned(chain, decided, held=held, **what)
+    return found
 
 
 def ingest(
