@@ -28,6 +28,7 @@ ALL_TO_THE_END = (Job.BRONZE_INGEST, *REPLAY_AND_MERGE)
 ONE_BATCH = 100_000
 _START = 300.0
 _ANSWER = 900.0
+_LAST_LINES = 20
 
 
 class DriverFailedError(RuntimeError):
@@ -124,7 +125,8 @@ class WarmDriver:
                 else:
                     future.set_result(told.get("results", []))
         for future in self._waiting.values():
-            future.set_exception(DriverFailedError(f"the driver ended; see {self.log}"))
+            last = self.log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+            future.set_exception(DriverFailedError("\n".join(["the driver ended, and said last:", *last])))
 
     def __enter__(self) -> Self:
         return self

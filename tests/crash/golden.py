@@ -21,6 +21,7 @@ from crash.broker import (  # type: ignore[import-not-found]
 )
 from crash.driver import (  # type: ignore[import-not-found]
     INGEST_AND_MERGE,
+    ONE_BATCH,
     REPLAY_AND_MERGE,
     Results,
     WarmDriver,
@@ -55,7 +56,7 @@ class Golden:
         return self.states[self.first_round]
 
     def inside_second_round(self, table: str) -> Storage:
-        """Bronze has the first batch of the second round, which silver has not seen."""
+        """Bronze has the second round, which silver has not seen."""
         log = f"bronze/{PIPELINE}/{table}/_delta_log/"
         known = {path for path in self.after_first_round().files if path.startswith(log)}
         number = sum(path.endswith(".json") for path in known)
@@ -119,7 +120,8 @@ def record(world: World) -> Recording:
         results += _green(driver.run(lake, *REPLAY_AND_MERGE))
         after_first_round = Storage.of(lake)
         send_round(world, 2)
-        results += _green(driver.run(lake, *INGEST_AND_MERGE, *_MAINTENANCE, max_offsets=SMALL_BATCHES))
+        # One batch of both tables, by one query.
+        results += _green(driver.run(lake, *INGEST_AND_MERGE, *_MAINTENANCE, max_offsets=ONE_BATCH))
         driver.run(usual, BASELINE, max_offsets=SMALL_BATCHES)
     mutations = recorded(trace, lake)
     states = states_of(mutations)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql.streaming import DataStreamReader
 
-from cdc_lakehouse.bronze import drain, incarnations, replay
+from cdc_lakehouse.bronze import drain, in_place, incarnations
 from cdc_lakehouse.lake import file_commit, state
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
 from cdc_lakehouse.lake.ledger import Ledger
@@ -52,7 +52,7 @@ def _compare_and_set() -> None:
 
 def _replay_fence() -> None:
     """The same, of a replay: it states what it read, whatever has been committed since."""
-    _switched(replay, "fenced_statement", "replay_fence", _unfenced)
+    _switched(in_place, "fenced_statement", "replay_fence", _unfenced)
 
 
 def _unfenced(_original: Any, session: Any, ledger: Ledger) -> Any:

@@ -125,7 +125,7 @@ def _held(bench: Bench, golden: Golden, driver: WarmDriver, table: str) -> Victi
     pause = lake.with_suffix(".pause")
     pause.touch()
     run = driver.order(lake, Job.BRONZE_INGEST, max_offsets=SMALL_BATCHES, tables=[table], pause=str(pause))
-    return Victim(lake, table, run)
+    return Victim(lake, (table,), run)
 
 
 def _in_turn(tables: Sequence[str], count: int) -> list[str]:

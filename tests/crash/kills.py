@@ -13,6 +13,7 @@ from cdc_lakehouse.contract import ExitCode, Job
 from crash.broker import SMALL_BATCHES  # type: ignore[import-not-found]
 from crash.driver import (  # type: ignore[import-not-found]
     ALL_TO_THE_END,
+    ONE_BATCH,
     DriverFailedError,
     Results,
     SubmittedJob,
@@ -28,6 +29,7 @@ LAKES_PER_DRIVER = 8
 """Runs that one signal meets, each in a lake of its own and at another place of its work."""
 _PATIENCE = 900.0
 _GREEN_OR_AGAIN = {ExitCode.DONE, ExitCode.RETRY}
+_TOGETHER = (tuple(PARTITIONS), ONE_BATCH)
 _JOBS = (*ALL_TO_THE_END, Job.OPTIMIZE)
 
 
@@ -54,17 +56,18 @@ class Victims:
         for _ in range(lakes):
             anywhere, states = self.chance.choice(self.golden.states), self.golden.states
             start = self.chance.choice((states[0], self.golden.quarantined(), anywhere))
-            table = self.chance.choice(list(PARTITIONS))
+            # One table in small batches, or all of them by one query.
+            tables, size = self.chance.choice((*(((t,), SMALL_BATCHES) for t in PARTITIONS), _TOGETHER))
             lake = self.bench.lake(start)
-            future = driver.order(lake, *_JOBS, max_offsets=SMALL_BATCHES, tables=[table])
-            found.append(Victim(lake, table, future))
+            future = driver.order(lake, *_JOBS, max_offsets=size, tables=list(tables))
+            found.append(Victim(lake, tables, future))
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Victim:
     lake: Path
-    table: str
+    tables: tuple[str, ...]
     run: Future[Results]
 
 
@@ -91,7 +94,7 @@ def killed(bench: Bench, golden: Golden, *, kills: int, seed: int) -> Met:
 
 
 def healed(bench: Bench, runs: Sequence[Victim], *, what: str, keep: bool = False) -> Findings:
-    lakes = {victim.lake: victim.table for victim in runs}
+    lakes = {victim.lake: victim.tables for victim in runs}
     found: Findings = bench.heal_all(lakes, what=what, keep=keep)
     return found
 
@@ -119,7 +122,7 @@ def killed_as_submitted(bench: Bench, *, kills: int, seed: int) -> Met:
     for table in PARTITIONS:
         # spark-submit asked the broker itself who it is.
         found = bench.heal_all(
-            dict.fromkeys(lakes, table), what="killed as submitted", real_ids=True, keep=True
+            dict.fromkeys(lakes, (table,)), what="killed as submitted", real_ids=True, keep=True
         )
         met.findings.include(found, where="kill")
     return met
@@ -150,7 +153,7 @@ def at_once(bench: Bench, golden: Golden, driver: WarmDriver, *, pairs: int, see
         replace(
             victim,
             run=bench.driver.order(
-                victim.lake, *ALL_TO_THE_END, max_offsets=SMALL_BATCHES, tables=[victim.table]
+                victim.lake, *ALL_TO_THE_END, max_offsets=SMALL_BATCHES, tables=list(victim.tables)
             ),
         )
         for victim in ours

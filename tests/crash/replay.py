@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -87,11 +87,13 @@ class Bench:
             return None
         return results
 
-    def heal_all(self, lakes: Mapping[Path, str], *, what: str, keep: bool = False, **more: Any) -> Findings:
-        """The one table of each lake, several side by side. Clean ones are deleted, or kept."""
+    def heal_all(
+        self, lakes: Mapping[Path, Sequence[str]], *, what: str, keep: bool = False, **more: Any
+    ) -> Findings:
+        """The tables of each lake, several lakes side by side. Clean ones are deleted, or kept."""
         found = Findings()
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            healed = pool.map(lambda lake: (lake, self.heal(lake, lakes[lake], **more)), lakes)
+            healed = pool.map(lambda lake: (lake, self.heal(lake, *lakes[lake], **more)), lakes)
             for lake, single in healed:
                 found.include(single, where=f"{what} {lake.name}")
                 if single.is_clean and not keep:
