@@ -52,7 +52,7 @@ def test_an_address_with_a_password_is_covered():
 def test_long_runs_keep_the_second_compiler():
     quick = driver_flags(logging_file=Path("/l"), quick_start=True, archive=None)
     long = driver_flags(logging_file=Path("/l"), quick_start=False, archive=None)
-    assert set(quick) - set(long) == {"-XX:TieredStopAtLevel=1"}
+    assert set(quick) - set(long) == {"-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"}
 
 
 def test_an_archive_is_named_only_when_there_is_one():
