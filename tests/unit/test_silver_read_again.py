@@ -57,8 +57,17 @@ def test_rows_are_others_where_the_log_says_something_else(found):
 
 
 def test_rows_are_others_that_were_read_again_behind_a_restore():
-    assert stands_on_other_rows(SILVER, replace(BRONZE, seq=5, rewound=4), found=BRONZE)
-    assert not stands_on_other_rows(SILVER, replace(BRONZE, seq=5, rewound=3), found=BRONZE)
+    assert stands_on_other_rows(SILVER, replace(BRONZE, seq=5, untold=4), found=BRONZE)
+    assert not stands_on_other_rows(SILVER, replace(BRONZE, seq=5, untold=3), found=BRONZE)
+
+
+def test_a_silver_from_a_copy_is_told_of_replays_that_bronze_has_forgotten():
+    first = BRONZE.redecoded(1, {SOURCE: {0: (4, 5)}}, attempt="replay", known=3)
+    second = first.redecoded(1, {SOURCE: {0: (7, 8)}}, attempt="another", known=first.seq)
+
+    assert not stands_on_other_rows(SILVER, first, found=BRONZE)
+    assert stands_on_other_rows(SILVER, second, found=BRONZE)
+    assert not stands_on_other_rows(replace(SILVER, redone=first.seq), second, found=BRONZE)
 
 
 def test_where_silver_could_take_all_it_makes_no_difference():
@@ -90,6 +99,4 @@ def test_a_ledger_remembers_no_more_places_than_it_can_bear():
 
 def test_the_document_keeps_it():
     assert Ledger.from_json(SILVER.to_json(), table="orders") == SILVER
-    assert Ledger.from_json(replace(BRONZE, rewound=2).to_json(), table="orders") == replace(
-        BRONZE, rewound=2
-    )
+    assert Ledger.from_json(replace(BRONZE, untold=2).to_json(), table="orders") == replace(BRONZE, untold=2)

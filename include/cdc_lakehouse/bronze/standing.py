@@ -56,7 +56,7 @@ def after_restore(state: TableState, ours: Ledger) -> tuple[Ledger, dict[str, An
         source: {p: _rewound(progress, back, source, p) for p, progress in partitions.items()}
         for source, partitions in ours.sources.items()
     }
-    back_at = replace(ours, seq=state.seq, sources=sources, rewound=state.seq + 1)
+    back_at = replace(ours, seq=state.seq, sources=sources, untold=state.seq + 1)
     return back_at, _acknowledged(state.foreign)
 
 
@@ -81,8 +81,8 @@ def after_edit(state: TableState, ours: Ledger, found: Difference) -> tuple[Ledg
         problem = f"rows are missing in {gaps} places"
         raise ForeignRowsError(table=ours.table, ours=state.stated or 0, problem=problem)
     lost = {s: {str(p): list(spans) for p, spans in ps.items()} for s, ps in found.lost.items()}
-    rewound = state.seq + 1 if goes_back else ours.rewound
-    after = replace(ours, seq=state.seq, sources=sources, rewound=rewound)
+    untold = state.seq + 1 if goes_back else ours.untold
+    after = replace(ours, seq=state.seq, sources=sources, untold=untold)
     return after, {**_acknowledged(state.foreign), "lost": lost}
 
 

@@ -59,8 +59,8 @@ class Ledger:
     """Silver's: the step of bronze up to which it knows rows that were decoded again."""
     parked: bool = False
     """Silver's: whether it left out events of keys that are held (`on_quarantine: hold`)."""
-    rewound: int = 0
-    """Bronze's: the newest step at which rows were gone again that are read anew."""
+    untold: int = 0
+    """Bronze's: the newest step that led to other contents of a row and that no `redo` tells of any more."""
     stands_on: tuple[int, str] | None = None
     """Silver's: the version of bronze, and the attempt that committed it, whose rows it has applied."""
     passed_over: Mapping[str, Mapping[int, tuple[Span, ...]]] = field(default_factory=dict)
@@ -115,7 +115,8 @@ class Ledger:
         """The ledger of the commit that gives rows other contents; silver knows all such steps to `known`."""
         step = self.seq + 1
         redo = (*(redo for redo in self.redo if redo.seq > known), Redo(step, attempt, rows, within))
-        return replace(self, seq=step, attempt=attempt, added={}, decisions={}, redo=redo)
+        untold = max([self.untold, *(redo.seq for redo in self.redo if redo.seq <= known)])
+        return replace(self, seq=step, attempt=attempt, added={}, decisions={}, redo=redo, untold=untold)
 
     @property
     def epoch(self) -> int:
@@ -157,7 +158,7 @@ class Ledger:
                 "redo": [redo.document() for redo in self.redo],
                 "redone": self.redone,
                 "parked": self.parked,
-                "rewound": self.rewound,
+                "untold": self.untold,
                 "stands_on": self.stands_on,
                 "passed_over": {
                     source: {str(p): [list(span) for span in spans] for p, spans in partitions.items()}
@@ -200,7 +201,7 @@ class Ledger:
             redo=tuple(Redo.of_document(redo) for redo in document["redo"]),
             redone=document.get("redone", 0),
             parked=document.get("parked", False),
-            rewound=document.get("rewound", 0),
+            untold=document.get("untold", 0),
             stands_on=_stands_on(document.get("stands_on")),
             passed_over={
                 source: {int(p): tuple((a, b) for a, b in spans) for p, spans in partitions.items()}

@@ -57,7 +57,8 @@ def knows_all_of(silver: Ledger, bronze: Ledger) -> bool:
 
 
 def stands_on_other_rows(silver: Ledger, bronze: Ledger, *, found: Ledger | None) -> bool:
-    """Whether bronze was deleted, brought back from a copy or restored, and read again, since silver read it.
+    """Whether bronze was deleted, brought back from a copy or restored, and read again, since silver read it;
+    or silver was brought back from a copy, and bronze has forgotten what it decoded again since.
 
     `found` is what bronze's log says at the version that silver stands on. Only records that could not be
     decoded then can have other contents now.
@@ -67,7 +68,7 @@ def stands_on_other_rows(silver: Ledger, bronze: Ledger, *, found: Ledger | None
     if silver.stands_on is None or not silver.passed_over:
         return False
     is_there = found is not None and found.attempt == silver.stands_on[1]
-    return not is_there or bronze.rewound > silver.redone
+    return not is_there or bronze.untold > silver.redone
 
 
 def plan_read_again(bronze: Ledger, silver: Ledger) -> Spans:
