@@ -147,6 +147,11 @@ def _redo() -> None:
         _switched(module, "plan_redo", "redo", lambda *_: ())
 
 
+def _read_again() -> None:
+    """Silver does not ask whether bronze still has the rows that it has read."""
+    _switched(look, "stands_on_other_rows", "read_again", lambda *_, **__: False)
+
+
 def _refold() -> None:
     """Records that were decoded again are merged as if they had just come."""
 
@@ -193,6 +198,7 @@ GUARDS: dict[str, Callable[[], None]] = {
     "one_commit": _one_commit,
     "replay_fence": _replay_fence,
     "redo": _redo,
+    "read_again": _read_again,
     "refold": _refold,
 }
 

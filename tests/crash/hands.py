@@ -103,9 +103,3 @@ def brought_back(golden: Golden, *, copies: int, seed: int) -> Iterator[Work]:
 
         storage = golden.states[newer].without(inside).with_files(copy)
         yield Work(State(f"{folder} of {older} in {newer}", "folder from a copy", storage), (table,))
-
-
-def bronze_from_before_its_quarantine(golden: Golden) -> Work:
-    """Bronze of a table is gone; its records come again, and those of the quarantine are decoded at once."""
-    storage = golden.quarantined().without(lambda path: path.startswith(f"bronze/{PIPELINE}/orders/"))
-    return Work(State("bronze deleted", "folder deleted", storage), ("orders",))

@@ -86,6 +86,13 @@ def records_that_came_late(trial: Trial) -> Findings:
     return trial.bench.heal(lake, *ORDERS, guards_off=trial.guards_off)
 
 
+def bronze_read_again(trial: Trial) -> Findings:
+    """Bronze of a table is gone; its records come again, and those that silver has passed are decoded now."""
+    folder = f"bronze/{PIPELINE}/{ORDERS[0]}/"
+    lake = trial.lake(trial.golden.quarantined().without(lambda path: path.startswith(folder)))
+    return trial.bench.heal(lake, *ORDERS, guards_off=trial.guards_off)
+
+
 def _before_commits(golden: Golden) -> list[tuple[Job, Storage]]:
     """An ingest that has all to do, and a merge that has."""
     first = f"silver/{PIPELINE}/orders/_delta_log/{0:020d}.json"
@@ -209,6 +216,7 @@ MUTANTS: dict[str, Mutant] = {
     "one_commit": Mutant(everything_once, "stuck"),
     "replay_fence": Mutant(replay_overtaken, "stuck"),
     "redo": Mutant(records_that_came_late, "lost"),
+    "read_again": Mutant(bronze_read_again, "lost"),
     "refold": Mutant(records_that_came_late, "half_written"),
 }
 CASES = tuple(dict.fromkeys(mutant.case for mutant in MUTANTS.values()))

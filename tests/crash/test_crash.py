@@ -9,7 +9,6 @@ import pytest
 from cdc_lakehouse.contract import ExitCode
 from crash.golden import run_golden  # type: ignore[import-not-found]
 from crash.hands import (  # type: ignore[import-not-found]
-    bronze_from_before_its_quarantine,
     brought_back,
     restored_by_hand,
 )
@@ -70,10 +69,6 @@ def test_a_run_from_any_state_ends_where_the_golden_run_does(every, golden, benc
 
 def test_a_folder_that_was_brought_back_from_a_copy_catches_up(golden, bench):
     assert problems(bench.run_states(brought_back(golden, copies=1, seed=SEED))) == []
-
-
-def test_bronze_that_is_read_again_with_more_schemas_reaches_silver(golden, bench):
-    assert problems(bench.run_states([bronze_from_before_its_quarantine(golden)])) == []
 
 
 def test_silver_restored_by_hand_stops_and_says_so(golden, bench):
