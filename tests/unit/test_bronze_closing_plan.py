@@ -6,6 +6,7 @@ import pytest
 
 from cdc_lakehouse.bronze.closing_plan import Case, Meant, plan_closing
 from cdc_lakehouse.errors import CaseUnknownError
+from cdc_lakehouse.lake.progress import Progress
 
 TOPIC = "shop.public.orders"
 HELD = [
@@ -15,9 +16,11 @@ HELD = [
     Case(TOPIC, 0, 19, "bad_frame", closed=True),
 ]
 
+READ = {f"{TOPIC}@id": {0: Progress(floor=0, end=20), 1: Progress(floor=0, end=5)}}
+
 
 def counts(*, close: tuple[str, ...] = (), reopen: tuple[str, ...] = ()) -> tuple[int, int]:
-    plan = plan_closing("orders", HELD, close=close, reopen=reopen)
+    plan = plan_closing("orders", HELD, read=READ, close=close, reopen=reopen)
     return plan.closed, plan.reopened
 
 
@@ -37,10 +40,21 @@ def test_closed_cases_are_opened_again():
     assert counts(close=("unknown_schema",), reopen=(f"{TOPIC}/0@19",)) == (1, 1)
 
 
+@pytest.mark.parametrize("asked", ["bad_avro", f"{TOPIC}/1@4"])
+def test_what_was_reopened_may_be_decoded_when_it_is_asked_for_again(asked):
+    assert counts(reopen=(asked,)) == (0, 0)
+
+
+@pytest.mark.parametrize("asked", ["no such code", f"{TOPIC}/1@5", f"{TOPIC}/2@0", "other/0@17"])
+def test_what_cannot_have_been_reopened_is_refused(asked):
+    with pytest.raises(CaseUnknownError):
+        counts(reopen=(asked,))
+
+
 @pytest.mark.parametrize("asked", ["bad_avro", f"{TOPIC}/0@16", f"{TOPIC}/2@17", "other/0@17"])
 def test_what_means_no_record_is_refused_and_told_what_there_is(asked):
     with pytest.raises(CaseUnknownError) as caught:
-        plan_closing("orders", HELD, close=("bad_frame", asked), reopen=())
+        plan_closing("orders", HELD, read=READ, close=("bad_frame", asked), reopen=())
 
     assert str(caught.value) == (
         f"orders has no undecodable record {asked}; it has bad_frame 2 (first {TOPIC}/0@17), "
@@ -50,7 +64,7 @@ def test_what_means_no_record_is_refused_and_told_what_there_is(asked):
 
 def test_a_table_without_cases_has_none_to_close():
     with pytest.raises(CaseUnknownError, match="it has none"):
-        plan_closing("orders", [], close=("bad_frame",), reopen=())
+        plan_closing("orders", [], read={}, close=("bad_frame",), reopen=())
 
 
 def test_a_topic_may_look_like_anything():

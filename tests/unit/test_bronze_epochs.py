@@ -467,3 +467,33 @@ def test_a_record_of_a_topic_that_is_not_read_decides_nothing():
 
     assert (decision.opened, decision.told()) == ((), {})
     assert SECOND_SOURCE not in decision.ledger.sources
+
+
+def test_boundaries_that_a_restore_left_ahead_are_all_kept():
+    """One of them by where a drain had ended, one by the snapshot's own row."""
+    entered = Progress(floor=0, end=8, epochs=((3, 1), (6, 2)), beginnings=(Beginning(6, 95, opened=True),))
+    told = Progress(
+        floor=0,
+        end=8,
+        epochs=((2, 1), (7, 2)),
+        beginnings=(Beginning(2, 90, opened=True), Beginning(7, 95, opened=True)),
+    )
+    by_drains = Progress(floor=0, end=8, epochs=((4, 1), (5, 2)))
+    bronze = Bronze.empty()
+    back = {p: each.rewound(1, gaps=()) for p, each in enumerate((entered, told, by_drains))}
+    bronze.ledger = replace(bronze.ledger, sources={SOURCE: back})
+
+    assert bronze.takes({P0: [OLD, OLD], P1: [OLD]}) == []
+    assert bronze.progress(0).epochs == entered.epochs
+    assert bronze.progress(1).epochs == told.epochs
+    assert bronze.progress(2).epochs == by_drains.epochs
+
+
+def test_a_persons_epoch_behind_a_restore_is_the_persons_own():
+    opened = Progress(floor=0, end=8, epochs=((3, 1),), beginnings=(Beginning(3, 90, opened=True),))
+
+    anew = opened.rewound(1, gaps=()).in_epoch(2)
+
+    assert anew.epochs == ((1, 2),)
+    assert anew.noticed == frozenset()
+    assert anew.beginnings == ()

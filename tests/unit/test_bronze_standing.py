@@ -51,7 +51,7 @@ def test_a_restored_table_reads_on_from_where_that_version_stood():
     found, decision = after_restore(state(RESTORE, back=back), OURS)
 
     assert found.sources == {
-        SOURCE: {0: Progress(floor=2, end=12, gaps=((5, 7),), epochs=((15, 1),), seen=30)}
+        SOURCE: {0: Progress(floor=2, end=12, gaps=((5, 7),), epochs=((15, 1),), seen=30, known_to=20)}
     }
     assert (found.seq, found.sources[SOURCE][0].epoch_at(16)) == (5, 1)
     assert decision == {"acknowledge_foreign": [{"version": 9, "operation": "RESTORE"}]}
@@ -60,7 +60,7 @@ def test_a_restored_table_reads_on_from_where_that_version_stood():
 def test_a_table_restored_to_before_its_first_row_begins_where_it_began():
     found, _ = after_restore(state(RESTORE), OURS)
 
-    assert found.sources == {SOURCE: {0: Progress(floor=2, end=2, epochs=((15, 1),), seen=30)}}
+    assert found.sources == {SOURCE: {0: Progress(floor=2, end=2, epochs=((15, 1),), seen=30, known_to=20)}}
 
 
 def test_a_topic_that_the_restored_version_did_not_know_is_read_from_its_first_record():
@@ -68,7 +68,7 @@ def test_a_topic_that_the_restored_version_did_not_know_is_read_from_its_first_r
     back = ledger_of({SOURCE: {0: Progress(floor=2, end=12)}})
     found, _ = after_restore(state(RESTORE, back=back), both)
 
-    assert found.sources["other@id9"] == {0: Progress(floor=4, end=4, seen=8)}
+    assert found.sources["other@id9"] == {0: Progress(floor=4, end=4, seen=8, known_to=8)}
 
 
 def test_rows_that_somebody_deleted_are_gaps():
@@ -85,7 +85,7 @@ def test_a_restore_of_which_only_the_rows_tell_is_read_again_from_the_end_of_wha
     found, _ = after_edit(state(ForeignCommit(9, "RESTORE")), OURS, lost)
 
     assert found.sources[SOURCE][0] == Progress(
-        floor=2, end=12, gaps=((3, 4), (5, 7)), epochs=((15, 1),), seen=30
+        floor=2, end=12, gaps=((3, 4), (5, 7)), epochs=((15, 1),), seen=30, known_to=20
     )
 
 

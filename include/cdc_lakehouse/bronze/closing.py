@@ -22,7 +22,7 @@ from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.bronze_schema import ATTEMPT
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.coordinates import any_of, with_topic_id
-from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.ledger import Ledger, Sources
 from cdc_lakehouse.lake.quarantine import CLOSED, ERROR, cases, open_cases
 from cdc_lakehouse.lake.state import TableState
 
@@ -34,7 +34,8 @@ def close_cases(application: Application, table: Table, state: TableState | None
     started = time.monotonic()
     request, uri = application.request, application.lake.bronze(table.name)
     close, reopen = request.close_cases.get(table.name, ()), request.reopen_cases.get(table.name, ())
-    plan = plan_closing(table.name, list(_held(uri)), close=close, reopen=reopen)
+    read: Sources = {} if state is None or state.ledger is None else state.ledger.sources
+    plan = plan_closing(table.name, list(_held(uri)), read=read, close=close, reopen=reopen)
     decisions = {
         name: {"asked": list(asked), "records": records}
         for name, asked, records in (

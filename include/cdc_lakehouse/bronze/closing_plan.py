@@ -7,8 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from cdc_lakehouse.avro.faults import AvroFault, SchemaFault, ValueFault
+from cdc_lakehouse.debezium.faults import EventFault
 from cdc_lakehouse.errors import CaseUnknownError
+from cdc_lakehouse.lake.ledger import Sources, topic_of
 
+_CODES = frozenset(map(str, (*AvroFault, *SchemaFault, *ValueFault, *EventFault)))
 _COORDINATE = re.compile(r"(?P<topic>.+)/(?P<partition>\d+)@(?P<offset>\d+)")
 
 
@@ -44,6 +48,17 @@ class Meant:
             ),
         )
 
+    def could_be_of(self, read: Sources) -> bool:
+        """Whether these are codes that there are, and places that a table has `read`."""
+        ends = {
+            (topic_of(source), partition): progress.end
+            for source, partitions in read.items()
+            for partition, progress in partitions.items()
+        }
+        return self.codes <= _CODES and all(
+            offset < ends.get((topic, partition), 0) for topic, partition, offset in self.coordinates
+        )
+
     def has(self, case: Case) -> bool:
         return case.code in self.codes or (case.topic, case.partition, case.offset) in self.coordinates
 
@@ -58,15 +73,17 @@ class ClosingPlan:
 
 
 def plan_closing(
-    table: str, held: Sequence[Case], *, close: Sequence[str], reopen: Sequence[str]
+    table: str, held: Sequence[Case], *, read: Sources, close: Sequence[str], reopen: Sequence[str]
 ) -> ClosingPlan:
-    """`held` are all undecodable records of the table.
+    """`held` are all undecodable records of the table, which has `read` so far.
 
-    What is asked for and done already is fine: a retry finds it so. What means no record at all is refused.
+    What is asked for and done already is fine: a retry finds it so. A record whose case was reopened may even
+    be decoded by then. What means no record at all is refused.
     """
     for what in (*close, *reopen):
         one = Meant.by([what])
-        if not any(one.has(case) for case in held):
+        may_be_decoded = what not in close and one.could_be_of(read)
+        if not may_be_decoded and not any(one.has(case) for case in held):
             raise CaseUnknownError(table=table, asked=what, held=", ".join(_in_words(held)) or "none")
     to_close, to_reopen = Meant.by(close), Meant.by(reopen)
     return ClosingPlan(

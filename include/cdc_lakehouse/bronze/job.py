@@ -76,7 +76,11 @@ def _drain_together(
             topic_ids=tasks[0].cluster.topic_ids,
             bootstrap=bootstrap_servers(connection),
         )
-        found |= shared.run(kafka=java_kafka_settings(connection))
+        try:
+            found |= shared.run(kafka=java_kafka_settings(connection))
+        except Exception as exc:  # noqa: BLE001 - met again by each table alone, where it is that table's
+            logger.warning("tables are drained one by one", extra={"reason": type(exc).__name__})
+            found |= shared.failed
     return found
 
 

@@ -48,10 +48,10 @@ class PartitionEpochs:
         events: Iterable[Event],
     ) -> Self:
         own = {each.offset for each in before.beginnings}
-        settled, expected = [], None
+        settled, expected, facts = [], None, max(before.end, before.known_to)
         for start, epoch in before.epochs:
             # A person's word stands. What was only expected gives way to what the records say.
-            if start < before.end or start <= before.floor or start in own or epoch not in noticed:
+            if start < facts or start <= before.floor or start in own or epoch not in noticed:
                 settled.append((start, epoch))
             else:
                 expected = start, epoch

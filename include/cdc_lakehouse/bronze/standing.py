@@ -46,7 +46,7 @@ def recovered(empty: Ledger, held: Present, *, step: int) -> tuple[Ledger, dict[
         source: {p: Progress(floor=first, end=end) for p, (first, end) in partitions.items()}
         for source, partitions in held.items()
     }
-    return replace(empty, seq=step, sources=sources), {"recovered": "from rows"}
+    return replace(empty, seq=step, sources=sources, untold=step + 1), {"recovered": "from rows"}
 
 
 def after_restore(state: TableState, ours: Ledger) -> tuple[Ledger, dict[str, Any]]:

@@ -55,6 +55,8 @@ class Progress:
 
     mark: tuple[int, int] | None = None
     """`(offset, leader epoch)` of Kafka's log when a drain was planned: tells whether it was cut since."""
+    known_to: int = 0
+    """Rows below it were held before the table went back: though read again, their epochs are facts."""
     beginnings: tuple[Beginning, ...] = ()
     log: Log | None = None
     """Of the epoch at the end; None where no event of it was streamed yet."""
@@ -85,7 +87,8 @@ class Progress:
         start, until = span
         if start != self.end or until < start:
             raise ValueError(f"a drain of {span} does not start at the end of {self}")
-        return replace(self, end=until, seen=self._seen_beyond(until))
+        known_to = self.known_to if until < self.known_to else 0
+        return replace(self, end=until, seen=self._seen_beyond(until), known_to=known_to)
 
     def filled(self, span: Span) -> Progress:
         """A fill adds a part of one gap, which is none any more."""
@@ -113,14 +116,17 @@ class Progress:
         end = max(self.floor, min(end, self.end))
         missing = subtracted(list(gaps), [(0, self.floor)])
         kept = subtracted(missing, subtracted(missing, [(self.floor, end)]))
-        back = replace(self, end=end, gaps=kept)
+        known_to = max(self.known_to, self.end) if end < self.end else self.known_to
+        back = replace(self, end=end, gaps=kept, known_to=known_to)
         return back.having_seen(max(self.end, self.seen or 0))
 
     def in_epoch(self, epoch: int) -> Progress:
         """From the end on, records belong to a newer incarnation of the source."""
         if epoch <= self.epoch:
             raise ValueError(f"epoch {epoch} does not follow that of {self}")
-        return replace(self, epochs=(*self.epochs_of_held(), (self.end, epoch)), log=None)
+        kept = tuple(each for each in self.beginnings if each.offset < self.end)
+        epochs = (*self.epochs_of_held(), (self.end, epoch))
+        return replace(self, epochs=epochs, beginnings=kept, known_to=0, log=None)
 
     def noting(
         self,

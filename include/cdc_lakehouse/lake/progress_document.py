@@ -16,6 +16,7 @@ def progress_of(document: Mapping[str, Any]) -> Progress:
         epochs=tuple((start, epoch) for start, epoch in document["epochs"]),
         seen=document.get("seen"),
         mark=_mark(document.get("mark")),
+        known_to=document.get("known_to", 0),
         beginnings=tuple(Beginning(*each) for each in document.get("beginnings", ())),
         log=Log.of(document.get("log")),
     )
@@ -33,6 +34,7 @@ def document_of(progress: Progress) -> dict[str, Any]:
         "epochs": [list(epoch) for epoch in progress.epochs],
         "seen": progress.seen,
         "mark": progress.mark,
+        "known_to": progress.known_to,
         "beginnings": progress.beginnings,
         "log": progress.log,
     }

@@ -107,7 +107,7 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
 
 
 def _stands_on_other_rows(lake: Lake, held: Ledger, before: Ledger) -> bool:
-    if before.stands_on is None:
+    if before.stands_on is None or not before.passed_over:
         return False
     found = ledger_at(lake.bronze(held.table), before.stands_on[0], table=held.table)
     return stands_on_other_rows(before, held, found=found)
