@@ -119,3 +119,17 @@ class Bronze:
 
 
 P0, P1, P2 = ((TOPIC, number) for number in range(3))
+
+
+FIRST, AGAIN, THIRD = Read(30), Read(90), Read(95)
+OLD, OLDER = Streamed(500, 510), Streamed(490, 500)
+NEW = Streamed(900, 910)
+UNKNOWN_PAST = Streamed(None, 905)
+OF_AN_OPEN_TRANSACTION = Streamed(None, 400)
+
+
+def streaming(*places: tuple[str, int]) -> Bronze:
+    """After its first snapshot, with two rows in each partition."""
+    bronze = Bronze.empty()
+    bronze.takes({place: [FIRST, OLD] for place in places})
+    return bronze
