@@ -78,3 +78,18 @@ def test_a_bronze_that_is_as_it_was_is_not_looked_at_again(chain):
 
     assert chain.merge(ORDERS).status is TableStatus.IDLE
     assert read_state(chain.lake.silver(ORDERS.name), table=ORDERS.name) == before
+
+
+def test_a_bronze_that_was_made_again_without_a_column_leaves_it_null(chain):
+    chain.ingest(ORDERS, [order(7, 7, note="seven", priority=7, writer=NEW)])
+    chain.merge(ORDERS)
+    shutil.rmtree(folder(chain))
+    before = [order(each, 9, op="u", note="before") for each in range(8)]
+    chain.registry.values.clear()
+    know(chain)
+    chain.ingest(ORDERS, [*before, order(8, 7, op="u", note="without it")])
+
+    chain.merge(ORDERS)
+
+    rows = {row["id"]: (row["note"], row["priority"]) for row in chain.silver(ORDERS)}
+    assert rows[7] == ("without it", None)

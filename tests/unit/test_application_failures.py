@@ -55,6 +55,7 @@ CHANGED = [
     "io.delta.exceptions.MetadataChangedException: [DELTA_METADATA_CHANGED] MetadataChangedException: The"
     " metadata of the Delta table delta.`file:/lake/silver/shop/orders` has been changed.",
     "[FIELD_ALREADY_EXISTS] Cannot add column, because `priority` already exists in the table.",
+    "[DELTA_MERGE_UNRESOLVED_EXPRESSION] Cannot resolve priority in UPDATE clause given columns f.id.",
 ]
 
 

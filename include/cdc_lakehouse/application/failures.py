@@ -25,7 +25,9 @@ _KAFKA = re.compile(
     r"|Failed to (?:create new KafkaAdminClient|construct kafka consumer)"
 )
 _CONCURRENT = re.compile(r"DELTA_CONCURRENT_\w+|Concurrent(?:Transaction|Append|Write|DeleteRead)Exception")
-_CHANGED = re.compile(r"DELTA_METADATA_CHANGED|DELTA_PROTOCOL_CHANGED|\[FIELD_ALREADY_EXISTS")
+_CHANGED = re.compile(
+    r"DELTA_METADATA_CHANGED|DELTA_PROTOCOL_CHANGED|\[FIELD_ALREADY_EXISTS|DELTA_MERGE_UNRESOLVED_EXPRESSION"
+)
 """Two merges of one table met at a new column; which of them goes on, the next look tells."""
 _STORAGE = re.compile(r"No space left on device|Permission denied|Read-only file system|Disk quota exceeded")
 _OBJECT_STORE = re.compile(

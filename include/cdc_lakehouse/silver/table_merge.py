@@ -17,7 +17,7 @@ from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.merge import MergeResult, merge
 from cdc_lakehouse.silver.plan import next_ledger, plan_columns, refuse_system_names, standing_on
 from cdc_lakehouse.silver.refold import REFOLDED
-from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, apply_columns, source_types
+from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, apply_columns, as_wide_as, source_types
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +33,11 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     uri = application.lake.silver(table.name)
     refuse_system_names(tuple(column.name for column in columns.row), table=table.name)
     existing = schema_of(session, uri)
+    whole = changes.rows
     if existing is None:
         create_if_missing(session, uri, schema=rows.schema, properties=SILVER_PROPERTIES)
     else:
+        whole = as_wide_as(existing, changes.rows)
         wanted = source_types(rows.schema)
         apply_columns(session, uri, plan_columns(source_types(existing), wanted, table=table.name))
     read = time.monotonic()
@@ -55,7 +57,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         undecodable=changes.undecodable,
         read_again=task.read_again,
     )
-    result = merge(session, uri, changes=changes.rows, columns=columns, ledger=ledger)
+    result = merge(session, uri, changes=whole, columns=columns, ledger=ledger)
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": facts.events})
     return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)

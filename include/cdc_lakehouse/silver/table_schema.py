@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from cdc_lakehouse.lake.names import quoted
@@ -23,6 +24,12 @@ def source_types(schema: StructType) -> Mapping[str, str]:
         for field in schema.fields
         if not field.name.startswith(SYSTEM_PREFIX)
     }
+
+
+def as_wide_as(table: StructType, rows: DataFrame) -> DataFrame:
+    """`rows` with all columns of the table: NULL where bronze, made again, has a column no more."""
+    missing = {each.name: F.lit(None).cast(each.dataType) for each in table if each.name not in rows.columns}
+    return rows.withColumns(missing) if missing else rows
 
 
 def apply_columns(session: SparkSession, uri: str, changes: ColumnChanges) -> None:
