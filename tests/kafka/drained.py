@@ -39,6 +39,14 @@ class Drained:
     def table(self) -> Table:
         return cast(Table, table_of("orders", self.topic))
 
+    def send_in_transactions(self) -> None:
+        """Two records as they are, one that is aborted, one that is committed."""
+        self.send(1, 2)
+        with self.broker.transaction(self.topic, [value(3)], key=KEY) as producer:
+            producer.abort_transaction(30)
+        with self.broker.transaction(self.topic, [value(4)], key=KEY) as producer:
+            producer.commit_transaction(30)
+
     def send(self, *numbers: int, **message: Any) -> None:
         """Orders that decode, all with one key."""
         self.broker.send(self.topic, [value(number) for number in numbers], **{"key": KEY, **message})

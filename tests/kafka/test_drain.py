@@ -20,11 +20,7 @@ BEFORE_ALL = -62_135_596_800_001
 def test_visible_records_arrive_once_and_aborted_or_open_ones_do_not(drained):
     broker, topic = drained.broker, drained.topic
     broker.create(topic)
-    drained.send(1, 2)
-    with broker.transaction(topic, [value(3)], key=KEY) as producer:
-        producer.abort_transaction(30)
-    with broker.transaction(topic, [value(4)], key=KEY) as producer:
-        producer.commit_transaction(30)
+    drained.send_in_transactions()
     with broker.transaction(topic, [value(5)], key=KEY) as producer:
         first = drained.run()
         held_back = drained.offsets()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from drained import KEY, Drained, value  # type: ignore[import-not-found]
+from drained import Drained  # type: ignore[import-not-found]
 
 from cdc_lakehouse.errors import KafkaMovedError, TopicRecreatedError
 
@@ -26,11 +26,7 @@ def gaps(drained: Drained) -> list[Any]:
 def test_a_gap_with_aborted_records_and_markers_is_filled_with_those_that_are_visible(drained):
     broker, topic = drained.broker, drained.topic
     broker.create(topic)
-    drained.send(1, 2)
-    with broker.transaction(topic, [value(3)], key=KEY) as producer:
-        producer.abort_transaction(30)
-    with broker.transaction(topic, [value(4)], key=KEY) as producer:
-        producer.commit_transaction(30)
+    drained.send_in_transactions()
     drained.send(5, 6)
     drained.run()
     visible = drained.offsets()
