@@ -1,18 +1,20 @@
-"""The specification of silver: which epoch bronze rows belong to, and what is left of a batch of them
-(`cdc-semantics` §1, §2, §9).
+"""The specification of silver: what is left of all that bronze holds of a table (`cdc-semantics` §1-§4, §9).
 
-Plain Python over plain values; Spark says the same in its own words, and `tests/cases` hold both to it.
+One function of the rows, whatever batches they came in and in whatever order. Plain Python over plain
+values; Spark says the same in its own words, batch by batch, and `tests/cases` hold both to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 Row = dict[str, Any]
-Silver = dict[tuple[Any, ...], Row]
+Key = tuple[Any, ...]
+Place = tuple[int, ...]
+"""Rule 2.1, compared from left to right; the Kafka offset is not part of it."""
+Silver = dict[Key, Row]
 FIRST_EPOCH = 0
 
 
@@ -26,131 +28,179 @@ class Refused(Exception):  # noqa: N818 - an outcome, named as the cases name it
 
 ROW_OPS = ("c", "r", "u", "d")
 IGNORED_OPS = (None, "m")  # a tombstone follows its delete, a logical message is no row
+SNAPSHOT_ENDS = ("last", "last_in_data_collection")
 
 UNSUPPORTED: dict[str, Callable[[Row], bool]] = {
-    "truncate": lambda row: row["op"] == "t",
-    "unavailable (TOAST) value": lambda row: row["op"] in ROW_OPS and bool(row["unavailable"]),
-    "key change": lambda row: (
-        row["op"] in ROW_OPS and bool({"__debezium.newkey", "__debezium.oldkey"} & set(row["headers"] or ()))
-    ),
     "event without a key": lambda row: row["op"] in ROW_OPS and row["key"] is None,
-    "event without a position": lambda row: row["op"] in ROW_OPS and row["position"] is None,
+    "event without a position": lambda row: row["op"] in (*ROW_OPS, "t") and row["position"] is None,
     "unknown operation": lambda row: row["op"] not in (*ROW_OPS, *IGNORED_OPS, "t"),
 }
 
 
-def merged(silver: Silver, batch: Iterable[Row]) -> Silver:
-    """Silver after `batch`; raises `Refused` for what this release cannot apply."""
-    rows = list(batch)
+@dataclass(frozen=True)
+class Event:
+    op: str
+    key: Key | None
+    place: Place
+    tx: int | None
+    row: Row
+    unavailable: tuple[str, ...]
+    snapshot: str
+
+
+@dataclass(frozen=True)
+class Image:
+    """A row of the source as its events tell it."""
+
+    values: Row
+    by: Event
+    """The event that it stands as."""
+    unknown: tuple[str, ...] = ()
+    deleted: bool = False
+
+
+def silver_of(rows: Iterable[Row], *, deletes: str = "hard") -> Silver:
+    """Raises `Refused` for what cannot be applied."""
+    decoded = decodable(list(rows))
+    events = with_one_commit_per_transaction(
+        [event_of(row) for row in decoded if row["op"] not in IGNORED_OPS]
+    )
+    history = History(events)
+    images = {key: history.image(key) for key in history.keys}
+    return {
+        key: silver_row(image)
+        for key, image in images.items()
+        if image is not None and (deletes == "soft" or not image.deleted)
+    }
+
+
+def decodable(rows: list[Row]) -> list[Row]:
     decoded = [row for row in rows if row["error"] is None]
-    refuse_unsupported(decoded)
-    if any(row["error"] == "incompatible_schema" for row in rows):
-        raise Refused("SCHEMA_MISFIT")
-    events = [row for row in decoded if row["op"] not in IGNORED_OPS]
-    after = dict(silver)
-    for key in {tuple(row["key"].values()) for row in events}:
-        newest = max((row for row in events if tuple(row["key"].values()) == key), key=position)
-        if key in after and position(newest) <= tuple(after[key]["_cdc_position"]):
-            continue  # rule 2.4: an equal position is the same event
-        if newest["op"] == "d":
-            after.pop(key, None)
-        else:
-            after[key] = silver_row(newest)
-    return after
-
-
-def position(row: Row) -> tuple[int, ...]:
-    """Rule 2.1, compared from left to right; the Kafka offset is not part of it."""
-    return row.get("epoch", FIRST_EPOCH), *row["position"]
-
-
-def silver_row(row: Row) -> Row:
-    system = {"_cdc_op": row["op"], "_cdc_position": list(position(row)), "_cdc_tx_id": row["tx"]}
-    return {**row["after"], **row["key"], **system}
-
-
-def refuse_unsupported(rows: list[Row]) -> None:
     for kind, is_met in UNSUPPORTED.items():
-        met = [row for row in rows if is_met(row)]
+        met = [row for row in decoded if is_met(row)]
         if met:
             raise Refused("UNSUPPORTED_EVENT", kind=kind, at=met[0]["at"])
+    if any(row["error"] == "incompatible_schema" for row in rows):
+        raise Refused("SCHEMA_MISFIT")
+    return decoded
 
 
-@dataclass
-class Epochs:
-    """Rule 2.5 for a table of one topic: which source epoch the rows of each drain belong to."""
-
-    newest: int = FIRST_EPOCH
-    of_snapshot: dict[int, int] = field(default_factory=dict)
-    """Transaction of a full snapshot -> its epoch."""
-    met: set[tuple[int, int]] = field(default_factory=set)
-    """(partition, transaction of a full snapshot whose rows were there)"""
-    standing: dict[int, int] = field(default_factory=dict)
-    """Partition -> the epoch of its next row."""
-    held: dict[int, int] = field(default_factory=dict)
-    """Partition -> the epoch of its last row."""
-    past: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """Partition -> of what was streamed in its epoch: the highest place, whether any event names its past."""
-
-    def drain(self, rows: Iterable[Row]) -> list[Row]:
-        """The same rows with their `epoch`; the drain ends behind the last one of each partition."""
-        found = list(rows)
-        partitions: dict[int, list[Row]] = {}
-        for row in found:
-            partitions.setdefault(int(row["at"].partition("@")[0]), []).append(row)
-        for partition in partitions:
-            self.standing.setdefault(partition, self.newest)
-        epochs = {}
-        for partition, own in sorted(partitions.items()):
-            if any(self.begins_a_snapshot(partition, row) for row in own):
-                self.standing[partition] = self.held.get(
-                    partition, self.standing[partition]
-                )  # until it shows
-            for place, row in enumerate(own):
-                epochs[row["at"]] = self.epoch(partition, row, behind=own[place + 1 :])
-        self.past = {p: past for p, past in self.past.items() if self.standing[p] == self.newest}
-        self.standing = dict.fromkeys(self.standing, self.newest)
-        return [{**row, "epoch": epochs[row["at"]]} for row in found]
-
-    def epoch(self, partition: int, row: Row, *, behind: list[Row]) -> int:
-        if self.begins_a_snapshot(partition, row):
-            self.met.add((partition, row["tx"]))
-            taken = self.newest in self.of_snapshot.values()
-            known = self.of_snapshot.get(row["tx"], None if taken else self.newest)
-            first = known is not None and self.held.get(partition, -1) < known
-            self.enter(partition, known if first else None)
-            self.of_snapshot[row["tx"]] = self.standing[partition]
-        elif is_streamed(row):
-            past = self.past.get(partition)
-            run = [row, *takewhile(lambda r: not is_streamed(r) or not names_its_past(r), behind)]
-            highest = max(each["position"][3] for each in run if is_streamed(each))
-            if past and past["named"] and not names_its_past(row) and highest > past["highest"]:
-                self.enter(partition, None if self.standing[partition] == self.newest else self.newest)
-            past = self.past.setdefault(partition, {"highest": 0, "named": False})
-            past["highest"] = max(past["highest"], row["position"][3])
-            past["named"] |= names_its_past(row)
-        self.held[partition] = self.standing[partition]
-        return self.standing[partition]
-
-    def begins_a_snapshot(self, partition: int, row: Row) -> bool:
-        return is_full_snapshot(row) and row["tx"] is not None and (partition, row["tx"]) not in self.met
-
-    def enter(self, partition: int, epoch: int | None) -> None:
-        """A new epoch where there is none to enter."""
-        if epoch is None:
-            self.newest = epoch = self.newest + 1
-        if epoch != self.standing[partition]:
-            self.past.pop(partition, None)
-        self.standing[partition] = epoch
+def event_of(row: Row) -> Event:
+    return Event(
+        op=row["op"],
+        key=None if row["key"] is None else tuple(row["key"].values()),
+        place=(row.get("epoch", FIRST_EPOCH), *row["position"]),
+        tx=row["tx"],
+        row=row,
+        unavailable=tuple(row["unavailable"] or ()),
+        snapshot=row.get("snapshot", "false"),
+    )
 
 
-def is_full_snapshot(row: Row) -> bool:
-    return row["position"] is not None and row["position"][0] == 0
+def with_one_commit_per_transaction(events: list[Event]) -> list[Event]:
+    """Rule 2.2: a transaction that is sent again may name another commit before it."""
+    commits: dict[tuple[int, int, int], int] = {}
+    for event in events:
+        epoch, phase, commit, *_ = event.place
+        if event.tx is not None:
+            of = (epoch, phase, event.tx)
+            commits[of] = min(commit, commits.get(of, commit))
+    return [
+        event
+        if event.tx is None
+        else replace(event, place=(*event.place[:2], commits[(*event.place[:2], event.tx)], *event.place[3:]))
+        for event in events
+    ]
 
 
-def is_streamed(row: Row) -> bool:
-    return row["position"] is not None and (row["position"][0], row["position"][2]) == (1, 1)
+class History:
+    """All events of a table in the order of the source."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._of_keys: dict[Key, list[Event]] = {}
+        for event in sorted(events, key=lambda event: event.place):
+            if event.key is not None and event.op in ROW_OPS:
+                self._of_keys.setdefault(event.key, []).append(event)
+        self._clearings = sorted({clearing.place: clearing for clearing in clearings(events)}.items())
+
+    @property
+    def keys(self) -> list[Key]:
+        return list(self._of_keys)
+
+    def image(self, key: Key, *, below: Place | None = None) -> Image | None:
+        """What the events of this key make of it, those from `below` on left out."""
+        image: Image | None = None
+        for event in self._walk(key):
+            if below is not None and event.place >= below:
+                break
+            if event.op in ("t", "d"):
+                image = self._without(event, image)
+            else:
+                image = self._after(event, image)
+        return image
+
+    def _without(self, event: Event, image: Image | None) -> Image | None:
+        """A row that is deleted has the place of its delete; one that was cleared away keeps its own."""
+        if event.op == "d":
+            values = dict(event.row["key"]) if image is None else image.values
+            return Image(values, event, unknown=() if image is None else image.unknown, deleted=True)
+        if image is None or image.deleted:
+            return image
+        return replace(image, by=replace(image.by, op="t"), deleted=True)
+
+    def _walk(self, key: Key) -> Iterator[Event]:
+        """Clearings stand in every key's walk, once it has begun."""
+        own = self._of_keys.get(key, [])
+        since = own[0].place if own else ()
+        between = [clearing for place, clearing in self._clearings if place > since]
+        return iter(sorted([*own, *between], key=lambda event: event.place))
+
+    def _after(self, event: Event, image: Image | None) -> Image:
+        """§3: what the event does not say is what the row had, under its old key where that changed."""
+        values = {name: value for name, value in event.row["after"].items() if name not in event.unavailable}
+        before = self._before_key_change(event) if event.op == "c" and event.unavailable else image
+        if before is None or before.deleted:
+            return Image({**values, **event.row["key"]}, event, unknown=event.unavailable)
+        unknown = tuple(
+            name for name in event.unavailable if name in before.unknown or name not in before.values
+        )
+        kept = {name: before.values.get(name) for name in event.unavailable}
+        return Image({**kept, **values, **event.row["key"]}, event, unknown=unknown)
+
+    def _before_key_change(self, created: Event) -> Image | None:
+        """A key change is a delete and a create of one place in the log."""
+        for key, events in self._of_keys.items():
+            for event in events:
+                if event.op == "d" and key != created.key and same_place_in_log(event, created):
+                    return self.image(key, below=event.place)
+        return None
 
 
-def names_its_past(row: Row) -> bool:
-    return bool(row["position"][1] != 0)
+def same_place_in_log(one: Event, other: Event) -> bool:
+    return (one.place[0], one.tx, one.place[4]) == (other.place[0], other.tx, other.place[4])
+
+
+def clearings(events: list[Event]) -> Iterator[Event]:
+    """Truncates, and the beginning of a repeated snapshot that is complete: what it does not have is gone."""
+    for event in events:
+        if event.op == "t":
+            yield event
+        elif is_full_snapshot(event) and event.snapshot in SNAPSHOT_ENDS:
+            began = min(each.place[0] for each in events if is_full_snapshot(each) and each.tx == event.tx)
+            yield replace(event, op="t", key=None, place=(began, 0, 0, 0, 0, 0, 0))
+
+
+def is_full_snapshot(event: Event) -> bool:
+    return event.place[1] == 0 and event.op != "t"
+
+
+def silver_row(image: Image) -> Row:
+    by = image.by
+    return {
+        **image.values,
+        "_cdc_op": by.op,
+        "_cdc_position": list(by.place),
+        "_cdc_tx_id": by.tx,
+        "_cdc_incomplete": list(image.unknown) or None,
+        "_cdc_deleted": image.deleted,
+    }

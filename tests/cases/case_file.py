@@ -26,6 +26,7 @@ class Table(_Part):
     key: Annotated[tuple[str, ...], Field(min_length=1)]
     columns: dict[str, str]
     """Column -> `int`, `long`, `string` or `decimal(p,s)`; a key's is required unless it ends in `?`."""
+    deletes: Literal["hard", "soft"] = "hard"
     columns_from_batch: dict[int, dict[str, str]] = {}
     """What the writer sends from that batch on, where it is not `columns`."""
 
@@ -108,9 +109,11 @@ class Case(_Part):
         return TOPIC_PREFIX + self.name
 
     @property
-    def opens_an_epoch(self) -> bool:
+    def concerns_the_table(self) -> bool:
+        """Whether it opens a source epoch or clears the table."""
         rows = () if isinstance(self.silver, Refusal) else self.silver
-        return any(row["_cdc_position"][0] > 0 for row in rows)
+        opens = any(row["_cdc_position"][0] > 0 for row in rows)
+        return opens or any(event.op == "t" for event in self.events)
 
     @property
     def batches(self) -> int:

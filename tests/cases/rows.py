@@ -55,8 +55,18 @@ def told_bronze(case: Case, row: Row) -> Row:
 
 def told_silver(case: Case, row: Row) -> Row:
     position = list(row["_cdc_position"].values())
-    own = {name: _plain(row[name]) for name in case.all_columns}
-    return {**own, "_cdc_op": row["_cdc_op"], "_cdc_position": position, "_cdc_tx_id": row["_cdc_tx_id"]}
+    return _told({**row, "_cdc_position": position}, case)
+
+
+def specified_silver(case: Case, row: Row) -> Row:
+    """A row of the oracle, whose positions are plain lists."""
+    return _told(row, case)
+
+
+def _told(row: Row, case: Case) -> Row:
+    own = {name: _plain(row.get(name)) for name in case.all_columns}
+    rare = {name: row[name] for name in ("_cdc_incomplete", "_cdc_deleted") if row.get(name)}
+    return {**own, **{name: row[name] for name in SYSTEM}, **rare}
 
 
 def in_key_order(case: Case, rows: list[Row]) -> list[Row]:

@@ -24,7 +24,7 @@ from cases.rows import (  # type: ignore[import-not-found]
 )
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError
-from cdc_lakehouse.silver.read import _unsupported
+from cdc_lakehouse.silver.examine import unsupported
 from oracle import UNSUPPORTED  # type: ignore[import-not-found]
 
 Rows = list[dict[str, Any]]
@@ -49,8 +49,11 @@ def first_id(case: Case) -> int:
 
 
 def key_kind(case: Case) -> str:
-    """A source epoch is one of the whole table: who opens one has a table to itself."""
-    return str(case.name) if case.opens_an_epoch else "keyed_by_" + "_".join(case.table.key)
+    """Who opens a source epoch, or clears the table, does so for all of it, and has a table to itself."""
+    kind = "keyed_by_" + "_".join(case.table.key)
+    if case.concerns_the_table:
+        return str(case.name)
+    return kind if case.table.deletes == "hard" else f"soft_{kind}"
 
 
 def ingest_batch(chain: Chain, table: Table, cases: list[Case], *, batch: int, tag: bool) -> None:
@@ -76,7 +79,7 @@ def outcomes(engine, tmp_path_factory) -> dict[str, Outcome]:
 
 def outcome_of(engine, tmp_path_factory, kind: str, cases: list[Case]) -> Outcome:
     stepwise = Chain(engine, root=tmp_path_factory.mktemp(kind).as_uri())
-    table = table_of(kind, *(case.topic for case in cases))
+    table = table_of(kind, *(case.topic for case in cases), deletes=cases[0].table.deletes)
     for batch in range(1, max(case.batches for case in cases) + 1):
         ingest_batch(stepwise, table, cases, batch=batch, tag=True)
         stepwise.merge(table)
@@ -132,4 +135,4 @@ def test_bronze_holds_what_silver_refuses(case, chain):
 
 
 def test_spark_and_the_oracle_refuse_the_same_kinds(spark):
-    assert list(_unsupported()) == list(UNSUPPORTED)
+    assert list(unsupported()) == list(UNSUPPORTED)

@@ -19,11 +19,12 @@ from cases.case_file import (  # type: ignore[import-not-found]
     refused_cases,
 )
 from cases.encoding import KafkaRecord, records, writers  # type: ignore[import-not-found]
-from cases.rows import expected_bronze, in_key_order, told_bronze  # type: ignore[import-not-found]
+from cases.rows import expected_bronze, in_key_order, specified_silver, told_bronze  # type: ignore[import-not-found]
 from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
-from oracle import UNSUPPORTED, Epochs, Refused, Silver, merged  # type: ignore[import-not-found]
+from epochs_oracle import Epochs  # type: ignore[import-not-found]
+from oracle import UNSUPPORTED, Refused, silver_of  # type: ignore[import-not-found]
 
 
 def by_name(case: Case) -> str:
@@ -60,17 +61,15 @@ def kafka_batch(sent: list[KafkaRecord]) -> pa.RecordBatch:
     )
 
 
-def folded(case: Case, *, one_merge: bool) -> list[dict[str, Any]]:
-    silver: Silver = {}
+def folded(case: Case) -> list[dict[str, Any]]:
     epochs, rows = Epochs(), []
+    snapshots = [{"snapshot": event.position.snapshot} for event in case.events]
+    told = [{**row, **snapshot} for row, snapshot in zip(expected_bronze(case), snapshots, strict=True)]
     batches = [event.batch for event in case.events]
     for batch in sorted(set(batches)):
-        sent = zip(expected_bronze(case), batches, strict=True)
-        rows += epochs.drain(row for row, of in sent if of == batch)
-    for batch in [None] if one_merge else sorted(set(batches)):
-        work = [row for row, of in zip(rows, batches, strict=True) if batch in (None, of)]
-        silver = merged(silver, work)
-    return list(in_key_order(case, list(silver.values())))
+        rows += epochs.drain(row for row, of in zip(told, batches, strict=True) if of == batch)
+    silver = silver_of(rows, deletes=case.table.deletes)
+    return list(in_key_order(case, [specified_silver(case, row) for row in silver.values()]))
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=by_name)
@@ -78,16 +77,15 @@ def test_the_decoder_makes_the_bronze_rows_of_the_case(case):
     assert [told_bronze(case, row) for row in decoded(case)] == expected_bronze(case)
 
 
-@pytest.mark.parametrize("one_merge", [True, False], ids=["at once", "batch by batch"])
 @pytest.mark.parametrize("case", applied_cases(), ids=by_name)
-def test_the_oracle_makes_the_silver_rows_of_the_case(case, one_merge):
-    assert folded(case, one_merge=one_merge) == list(case.silver)
+def test_the_oracle_makes_the_silver_rows_of_the_case(case):
+    assert folded(case) == list(case.silver)
 
 
 @pytest.mark.parametrize("case", refused_cases(), ids=by_name)
 def test_the_oracle_refuses_what_the_case_says(case):
     with pytest.raises(Refused) as caught:
-        folded(case, one_merge=True)
+        folded(case)
 
     assert Refusal(error=caught.value.code, kind=caught.value.kind, at=caught.value.at) == case.silver
 

@@ -50,6 +50,11 @@ class OutOfRange(StrEnum):
     """YAML reads a bare `null` as nothing."""
 
 
+class Deletes(StrEnum):
+    HARD = "hard"
+    SOFT = "soft"
+
+
 class OnQuarantine(StrEnum):
     CONTINUE = "continue"
     HOLD = "hold"
@@ -96,8 +101,9 @@ class QuarantineLimit(_Section):
 class TableOptions(_Section):
     """What a table may set; `defaults` sets it for all tables of the pipeline."""
 
-    deletes: Literal["hard"] = "hard"
-    """A row deleted at the source disappears from silver."""
+    deletes: Deletes = Deletes.HARD
+    """What becomes of a row that is deleted at the source: `hard` takes it out of silver, `soft` keeps it as
+    it was and says so in `_cdc_deleted`."""
     raw: Raw = Raw.UNDECODABLE
     """Which records keep their bytes in bronze."""
     out_of_range: OutOfRange = OutOfRange.UNDECODABLE

@@ -33,7 +33,6 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "tables": Table,
 }
 _LATER_KEYS = frozenset({"history", "columns", "key"})
-_LATER_VALUES = (("deletes", "soft"),)
 _SPELLINGS = {
     NAME_PATTERN: "is not a name: a small letter first, then small letters, digits and '_', 63 at most",
     TOPIC_PATTERN: "is not a topic name: letters, digits, '.', '_', '-' (and '*' in a pattern), 249 at most",
@@ -128,8 +127,6 @@ def _sentence(detail: ErrorDetails) -> str:
         return _about_unknown_key(path)
     if kind == "missing":
         return f"`{key}` is missing"
-    if (path[-1], detail["input"]) in _LATER_VALUES:
-        return f"`{path[-1]}: {detail['input']}` is not supported yet"
     if detail["input"] is None:
         return f"`{key}` is empty; give it a value or leave the line out"
     return f"`{key}` {_complaint(detail)}"

@@ -22,7 +22,8 @@
     │   ├── SourceEpochOldError       SOURCE_EPOCH_OLD
     │   ├── CaseUnknownError          CASE_UNKNOWN
     │   ├── VersionMismatchError      VERSION_MISMATCH
-    │   └── UnsafeStoreError          UNSAFE_STORE
+    │   ├── UnsafeStoreError          UNSAFE_STORE
+    │   └── DeletedRowsKeptError      DELETED_ROWS_KEPT
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
         ├── TopicMissingError         TOPIC_MISSING
@@ -52,6 +53,7 @@ from __future__ import annotations
 from cdc_lakehouse.errors.configuration import (
     CaseUnknownError,
     ConfigError,
+    DeletedRowsKeptError,
     InvalidPipelineError,
     LedgerVersionError,
     MissingConnectionError,
@@ -109,6 +111,7 @@ __all__ = [
     "ClusterChangedError",
     "ConfigError",
     "DataError",
+    "DeletedRowsKeptError",
     "ForeignCommitError",
     "ForeignRowsError",
     "IncompatibleSchemaError",

@@ -106,3 +106,13 @@ class UnsafeStoreError(ConfigError):
     )
     root: str
     reason: str
+
+
+class DeletedRowsKeptError(ConfigError):
+    code = "DELETED_ROWS_KEPT"
+    sentence = "silver of {table} holds deleted rows (`_cdc_deleted`), and the table says `deletes: hard` now"
+    advice = (
+        "Where they were deleted is known by these rows only. Set `deletes: soft` again, or delete silver's "
+        "folder and run the merge: it is computed anew from bronze."
+    )
+    table: str

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from cdc_lakehouse import __version__
 from cdc_lakehouse.errors import LedgerVersionError
+from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.progress import Progress, Span
 from cdc_lakehouse.lake.progress_document import document_of, progress_of
 from cdc_lakehouse.lake.redo import Redo
@@ -65,6 +66,8 @@ class Ledger:
     """Silver's: the version of bronze, and the attempt that committed it, whose rows it has applied."""
     passed_over: Mapping[str, Mapping[int, tuple[Span, ...]]] = field(default_factory=dict)
     """Silver's: where bronze had records that could not be decoded, and perhaps a few more."""
+    applied: Applied = field(default_factory=Applied)
+    """Silver's."""
     seen_through: str | None = None
     valid_through: str | None = None
 
@@ -164,6 +167,7 @@ class Ledger:
                     source: {str(p): [list(span) for span in spans] for p, spans in partitions.items()}
                     for source, partitions in self.passed_over.items()
                 },
+                "applied": self.applied.document(),
                 "seen_through": self.seen_through,
                 "valid_through": self.valid_through,
                 "code_version": __version__,
@@ -207,6 +211,7 @@ class Ledger:
                 source: {int(p): tuple((a, b) for a, b in spans) for p, spans in partitions.items()}
                 for source, partitions in document.get("passed_over", {}).items()
             },
+            applied=Applied.of_document(document.get("applied")),
             seen_through=document["seen_through"],
             valid_through=document["valid_through"],
         )

@@ -50,6 +50,10 @@ class Lake:
     def silver(self, table: str) -> str:
         return self._under("silver", table)
 
+    def tombstones(self, table: str) -> str:
+        """Deleted keys and where: nothing that is older may bring them back."""
+        return f"{self.silver(table)}__tombstones"
+
     def checkpoints(self, table: str) -> str:
         return f"{self.operations}/checkpoints/{safe(table)}"
 

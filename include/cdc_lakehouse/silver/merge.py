@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from delta.tables import DeltaMergeBuilder, DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.transaction import commit, fenced_statement
-from cdc_lakehouse.silver.refold import REFOLDED
-
-_NEWER = "f._cdc_position > s._cdc_position"
-_NOT_OLDER = f"(f.{REFOLDED} AND f._cdc_position >= s._cdc_position)"
-"""Bronze may lack a row that silver has applied: somebody deleted it by hand."""
-_DELETE = "f._cdc_op = 'd'"
+from cdc_lakehouse.silver.fold import GONE
+from cdc_lakehouse.silver.merge_plan import MergePlan, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +24,15 @@ class MergeResult:
 
 
 def merge(
-    session: SparkSession, uri: str, *, changes: DataFrame, columns: TableColumns, ledger: Ledger
+    session: SparkSession, uri: str, *, changes: DataFrame, plan: MergePlan, ledger: Ledger
 ) -> MergeResult:
     """Apply `changes`, gated by position, and state `ledger` in the same commit.
-
-    A key that was refolded replaces a row of the same position too, never a newer one.
 
     `session` is the table's own: the ledger travels in its settings. A second call with the same
     ledger changes nothing and raises `SupersededError`.
     """
-    gate = f"({_NOT_OLDER} OR {_NEWER})" if REFOLDED in changes.columns else _NEWER
-    on_key = " AND ".join(f"s.{quoted(c.name)} <=> f.{quoted(c.name)}" for c in columns.key)
-    statement = (
-        DeltaTable.forPath(session, uri)
-        .alias("s")
-        .merge(changes.alias("f"), on_key)
-        .whenMatchedDelete(f"{gate} AND {_DELETE}")
-        .whenMatchedUpdateAll(gate)
-        .whenNotMatchedInsertAll(f"NOT ({_DELETE})")
-    )
+    table = DeltaTable.forPath(session, uri).alias("s")
+    statement = _statement(table.merge(changes.alias("f"), plan.on_key()), plan)
     affected: dict[str, int] = {}
 
     def execute() -> None:
@@ -61,3 +47,31 @@ def merge(
         updated=affected.get("num_updated_rows", 0),
         deleted=affected.get("num_deleted_rows", 0),
     )
+
+
+def _statement(statement: DeltaMergeBuilder, plan: MergePlan) -> DeltaMergeBuilder:
+    """The first clause that holds is the one that counts."""
+    applies = plan.applies()
+    if plan.keeps_deleted:
+        statement = statement.whenMatchedUpdate(applies, _written(plan.row()))
+        statement = statement.whenNotMatchedInsert(values=_written(plan.new_row()))
+    else:
+        statement = statement.whenMatchedDelete(applies & _goes())
+        statement = statement.whenMatchedUpdate(applies, _written(plan.row()))
+        statement = statement.whenNotMatchedInsert(~_goes(), _written(plan.new_row()))
+    if plan.cleared is None:
+        return statement
+    if plan.keeps_deleted:
+        cleared = _written(plan.cleared_row())
+        statement = statement.whenMatchedUpdate(plan.is_cleared(), cleared)
+        return statement.whenNotMatchedBySourceUpdate(plan.is_cleared(), cleared)
+    statement = statement.whenMatchedDelete(plan.is_cleared())
+    return statement.whenNotMatchedBySourceDelete(plan.is_cleared())
+
+
+def _goes() -> Column:
+    return F.col(f"f.{GONE}")
+
+
+def _written(values: Values) -> dict[str, Column]:
+    return {quoted(name): value for name, value in values.items()}

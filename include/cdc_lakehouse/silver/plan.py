@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, NotSupportedYetError
+from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.ledger import Kind, Ledger, Ranges
 from cdc_lakehouse.lake.progress import Progress, Span, shared, subtracted
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans, coarse, each_span, offsets_in, together, without
+from cdc_lakehouse.silver.clearing import waits_for_the_rest
 
 SYSTEM_PREFIX = "_cdc_"
 
@@ -92,6 +94,7 @@ def _held(spans: Spans, bronze: Ledger) -> Spans:
 def is_level(bronze: Ledger, silver: Ledger, *, holds: bool, other_rows: bool = False) -> bool:
     """Whether a merge has nothing to do. Events that were left out count once the table holds no more."""
     changed = plan_redo(bronze, silver) or plan_late(bronze, silver) or other_rows
+    changed = changed or waits_for_the_rest(silver.applied, bronze)
     return not (plan_work(bronze, silver) or changed or (silver.parked and not holds))
 
 
@@ -102,6 +105,7 @@ def next_ledger(
     *,
     attempt: str,
     seen_through: str | None,
+    applied: Applied,
     parked: bool = False,
 ) -> Ledger:
     """Silver's ledger behind `work`: what bronze misses of it, silver has not applied either.
@@ -124,7 +128,7 @@ def next_ledger(
             missing = subtracted([span], held.present())
             moved = sources[source][partition].without(missing)
             sources[source][partition] = replace(moved, epochs=held.epochs)
-    return replace(after, sources=sources, redone=bronze.seq, parked=parked)
+    return replace(after, sources=sources, redone=bronze.seq, parked=parked, applied=applied)
 
 
 def standing_on(

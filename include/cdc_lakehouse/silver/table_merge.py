@@ -7,17 +7,36 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from pyspark.sql import DataFrame, SparkSession
+
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.config.models import Deletes, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.errors import DeletedRowsKeptError
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.merge import MergeResult, merge
-from cdc_lakehouse.silver.plan import next_ledger, plan_columns, refuse_system_names, standing_on
+from cdc_lakehouse.silver.merge_plan import DELETED, MergePlan
+from cdc_lakehouse.silver.plan import (
+    SYSTEM_PREFIX,
+    next_ledger,
+    plan_columns,
+    refuse_system_names,
+    standing_on,
+)
 from cdc_lakehouse.silver.refold import REFOLDED
-from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, apply_columns, as_wide_as, source_types
+from cdc_lakehouse.silver.table_schema import (
+    SILVER_PROPERTIES,
+    add_system_columns,
+    apply_columns,
+    as_wide_as,
+    silver_schema,
+    source_types,
+)
+from cdc_lakehouse.silver.tombstones import bury
 
 logger = logging.getLogger(__name__)
 
@@ -25,42 +44,64 @@ logger = logging.getLogger(__name__)
 def merge_table(application: Application, task: MergeTask) -> TableResult:
     """Carry out what a look has found. A second call with the same task is refused as superseded."""
     session = application.spark.isolated(small=task.small)
-    table = task.table
+    table, lake = task.table, application.lake
     started = time.monotonic()
-    bronze = application.lake.bronze(table.name)
-    changes = changes_of(session, bronze, task)
-    rows, columns, facts = changes.rows.drop(REFOLDED), changes.columns, changes.facts
-    uri = application.lake.silver(table.name)
-    refuse_system_names(tuple(column.name for column in columns.row), table=table.name)
-    existing = schema_of(session, uri)
-    whole = changes.rows
-    if existing is None:
-        create_if_missing(session, uri, schema=rows.schema, properties=SILVER_PROPERTIES)
-    else:
-        whole = as_wide_as(existing, changes.rows)
-        wanted = source_types(rows.schema)
-        apply_columns(session, uri, plan_columns(source_types(existing), wanted, table=table.name))
+    changes = changes_of(session, lake, task)
+    uri = lake.silver(table.name)
+    rows, is_new = _fitted(session, uri, changes, table)
     read = time.monotonic()
-    seen = facts.seen_through.isoformat() if facts.seen_through is not None else None
+    ledger = _ledger(application, task, changes)
+    plan = MergePlan(
+        keys=tuple(column.name for column in changes.columns.key),
+        names=tuple(name for name in rows.columns if not name.startswith(SYSTEM_PREFIX)),
+        deletes=table.deletes,
+        lacking=changes.lacking,
+        cleared=None if changes.applied.cleared == task.before.applied.cleared else changes.applied.cleared,
+        refolds=REFOLDED in rows.columns,
+    )
+    if table.deletes is Deletes.HARD:
+        bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
+    result = merge(session, uri, changes=rows, plan=plan, ledger=ledger)
+    rows.unpersist()
+    seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
+    logger.info("merge committed", extra={"seq": ledger.seq, "events": changes.facts.events})
+    return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
+
+
+def _fitted(session: SparkSession, uri: str, changes: Changes, table: Table) -> tuple[DataFrame, bool]:
+    """Silver gets the columns of the changes, and they get those that only silver has. True if it is new."""
+    refuse_system_names(tuple(column.name for column in changes.columns.row), table=table.name)
+    existing = schema_of(session, uri)
+    if existing is None:
+        schema = silver_schema(changes.rows.schema, deletes=table.deletes)
+        create_if_missing(session, uri, schema=schema, properties=SILVER_PROPERTIES)
+        return changes.rows, True
+    if DELETED in existing.names and table.deletes is Deletes.HARD:
+        raise DeletedRowsKeptError(table=table.name)
+    wanted = silver_schema(changes.rows.schema, deletes=table.deletes)
+    apply_columns(session, uri, plan_columns(source_types(existing), source_types(wanted), table=table.name))
+    add_system_columns(session, uri, existing=existing, wanted=wanted)
+    return as_wide_as(existing, changes.rows), False
+
+
+def _ledger(application: Application, task: MergeTask, changes: Changes) -> Ledger:
+    seen = changes.facts.seen_through
     ledger = next_ledger(
         task.before,
         task.held,
         task.work,
         attempt=application.attempt,
-        seen_through=seen,
+        seen_through=seen.isoformat() if seen is not None else None,
+        applied=changes.applied,
         parked=task.holds and (task.before.parked or changes.parked > 0),
     )
-    ledger = standing_on(
+    return standing_on(
         task.held,
         ledger,
         version=task.stated,
         undecodable=changes.undecodable,
         read_again=task.read_again,
     )
-    result = merge(session, uri, changes=whole, columns=columns, ledger=ledger)
-    seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
-    logger.info("merge committed", extra={"seq": ledger.seq, "events": facts.events})
-    return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
 
 
 def _told(
@@ -77,6 +118,7 @@ def _told(
             "events": facts.events,
             "ignored": facts.ignored,
             "undecodable": facts.undecodable,
+            "truncates": facts.truncates,
             "parked": changes.parked,
             "decoded_again": sum(each.rows for each in task.redo),
             "late_offsets": offsets_in(task.late),

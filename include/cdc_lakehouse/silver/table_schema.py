@@ -6,15 +6,40 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
+from cdc_lakehouse.config.models import Deletes
 from cdc_lakehouse.lake.names import quoted
+from cdc_lakehouse.silver.merge_plan import DELETED, INCOMPLETE
 from cdc_lakehouse.silver.plan import SYSTEM_PREFIX, ColumnChanges
 
 SILVER_PROPERTIES = {
     "delta.enableDeletionVectors": "true",
     "delta.enableTypeWidening": "true",
 }
+
+
+_SYSTEM = ("_cdc_op", "_cdc_position", "_cdc_tx_id", "_cdc_commit_ts")
+
+
+def silver_schema(changes: StructType, *, deletes: Deletes) -> StructType:
+    """The source's columns of folded changes, then ours."""
+    own = [field for field in changes if not field.name.startswith(SYSTEM_PREFIX)]
+    system = [changes[name] for name in _SYSTEM]
+    system.append(StructField(INCOMPLETE, ArrayType(StringType())))
+    if deletes is Deletes.SOFT:
+        system.append(StructField(DELETED, BooleanType()))
+    return StructType([*own, *system])
+
+
+def add_system_columns(session: SparkSession, uri: str, *, existing: StructType, wanted: StructType) -> None:
+    """Those that an earlier release, or an earlier setting of the table, did not have."""
+    missing = [
+        each for each in wanted if each.name.startswith(SYSTEM_PREFIX) and each.name not in existing.names
+    ]
+    if missing:
+        columns = ", ".join(f"{quoted(each.name)} {each.dataType.simpleString()}" for each in missing)
+        session.sql(f"ALTER TABLE {quoted('delta', uri)} ADD COLUMNS ({columns})")
 
 
 def source_types(schema: StructType) -> Mapping[str, str]:
@@ -27,8 +52,12 @@ def source_types(schema: StructType) -> Mapping[str, str]:
 
 
 def as_wide_as(table: StructType, rows: DataFrame) -> DataFrame:
-    """`rows` with all columns of the table: NULL where bronze, made again, has a column no more."""
-    missing = {each.name: F.lit(None).cast(each.dataType) for each in table if each.name not in rows.columns}
+    """`rows` with all columns of the source that the table has: NULL where bronze, made again, lacks one."""
+    missing = {
+        each.name: F.lit(None).cast(each.dataType)
+        for each in table
+        if each.name not in rows.columns and not each.name.startswith(SYSTEM_PREFIX)
+    }
     return rows.withColumns(missing) if missing else rows
 
 

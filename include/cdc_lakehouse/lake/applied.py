@@ -1,0 +1,48 @@
+"""What a silver table has to remember of the events that it has applied, beside their coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdc_lakehouse.lake.place import Place
+
+Reached = tuple[int, int]
+"""(source epoch, commit before the event): coarse, for a first look at what comes next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    cleared: Place | None = None
+    """Rows and events before it are gone: the table was truncated, or a repeated snapshot lacks them."""
+    complete: int | None = None
+    """The source epoch whose snapshot has ended, while some of its rows may not be in bronze yet."""
+    reached: Reached | None = None
+    """Of the highest event; one that is not above it may be one that was applied before."""
+    unfilled: bool = False
+    """Whether this step left values open that the next rows of bronze may tell."""
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "cleared": self.cleared,
+            "complete": self.complete,
+            "reached": self.reached,
+            "unfilled": self.unfilled,
+        }
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any] | None) -> Applied:
+        """Ledgers of releases before tombstones have none."""
+        if document is None:
+            return cls()
+        return cls(
+            cleared=Place.of(document["cleared"]),
+            complete=document["complete"],
+            reached=_pair(document["reached"]),
+            unfilled=document["unfilled"],
+        )
+
+
+def _pair(document: Sequence[int] | None) -> Reached | None:
+    return None if document is None else (document[0], document[1])

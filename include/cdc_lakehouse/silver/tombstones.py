@@ -1,0 +1,60 @@
+"""Deleted keys of a table and where they were deleted, so that no older event brings a row back.
+
+An event that is older than its delete can come after it: the connector sends a block again after a crash, and
+a topic that got more partitions hands keys to other ones. Tombstones are facts about the source, so writing one
+twice, or without the merge that it was written for, does no harm.
+"""
+
+from __future__ import annotations
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cdc_lakehouse.debezium.columns import TableColumns
+from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.lake.applied import Reached
+from cdc_lakehouse.lake.tables import create_if_missing
+from cdc_lakehouse.silver.place import PLACE, is_after, place_of_row
+
+_PLACE_COLUMNS = ("_cdc_position", "_cdc_tx_id", "_cdc_commit_ts")
+
+
+def bury(session: SparkSession, uri: str, changes: DataFrame, columns: TableColumns, *, anew: bool) -> None:
+    """Keep where the deletes among `changes` stand. A second call adds the same facts once more.
+
+    `anew` where silver is made anew: what was deleted in an earlier life of the table says nothing here.
+    """
+    keys = [column.name for column in columns.key]
+    deletes = changes.where(F.col("_cdc_op") == Operation.DELETE).select(*keys, *_PLACE_COLUMNS)
+    create_if_missing(session, uri, schema=deletes.schema, properties={})
+    if anew:
+        DeltaTable.forPath(session, uri).delete()
+    deletes.write.format("delta").mode("append").save(uri)
+
+
+def without_buried(
+    session: SparkSession, uri: str, events: DataFrame, columns: TableColumns, *, lowest: Reached
+) -> DataFrame:
+    """Events but those from before the delete of their key; `lowest` is that of all `events`.
+
+    The delete itself stays: an attempt that was killed may have buried it and not applied it.
+    """
+    if not DeltaTable.isDeltaTable(session, uri):
+        return events
+    dead = session.read.format("delta").load(uri).where(_not_below(lowest))
+    if dead.isEmpty():
+        return events
+    key = F.struct(*(F.col(column.name) for column in columns.key)).alias("key")
+    newest = F.max(F.struct("_cdc_position", "_cdc_tx_id")).alias("newest")
+    places = dead.groupBy(key).agg(newest).select("key", "newest.*")
+    same = F.col("event.key").eqNullSafe(F.col("dead.key"))
+    is_older = is_after(place_of_row("dead"), F.col(f"event.{PLACE}"))
+    return events.alias("event").join(places.alias("dead"), same & is_older, "left_anti")
+
+
+def _not_below(lowest: Reached) -> Column:
+    """Literals on two fields, so that Delta skips files: below them nothing can be newer than the events."""
+    epoch, commit = lowest
+    position = F.col("_cdc_position")
+    return (position["epoch"] > epoch) | ((position["epoch"] == epoch) & (position["commit"] >= commit))
