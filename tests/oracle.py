@@ -33,9 +33,6 @@ UNSUPPORTED: dict[str, Callable[[Row], bool]] = {
     "key change": lambda row: (
         row["op"] in ROW_OPS and bool({"__debezium.newkey", "__debezium.oldkey"} & set(row["headers"] or ()))
     ),
-    "event without a key": lambda row: row["op"] in ROW_OPS and row["key"] is None,
-    "event without a position": lambda row: row["op"] in ROW_OPS and row["position"] is None,
-    "unknown operation": lambda row: row["op"] not in (*ROW_OPS, *IGNORED_OPS, "t"),
 }
 
 

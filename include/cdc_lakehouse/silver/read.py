@@ -114,9 +114,6 @@ def _unsupported() -> dict[str, Column]:
         "truncate": op == Operation.TRUNCATE,
         "unavailable (TOAST) value": is_row & (F.size("unavailable") > 0),
         "key change": is_row & F.exists("headers", lambda header: header["key"].isin(NEW_KEY, OLD_KEY)),
-        "event without a key": is_row & F.col("key").isNull(),
-        "event without a position": is_row & F.col("position").isNull(),
-        "unknown operation": ~op.isin(*_ROW_OPS, Operation.TRUNCATE, Operation.MESSAGE),
     }
 
 
