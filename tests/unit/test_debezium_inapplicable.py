@@ -154,3 +154,11 @@ def test_the_neighbours_of_such_events_are_as_without_them():
         None,
         "missing_key",
     ]
+
+
+def test_in_a_table_without_a_key_a_null_key_is_no_fault():
+    keyless = replace(columns(), key=())
+
+    found = decoded(None, event("c", after=ROW), columns=keyless)
+
+    assert (found["decode_error"], found["after"]["note"], "key" in found) == (None, "x", False)

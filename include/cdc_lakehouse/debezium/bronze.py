@@ -35,8 +35,12 @@ def struct_of(columns: tuple[Column, ...]) -> pa.DataType:
 
 
 def bronze_schema(columns: TableColumns) -> pa.Schema:
-    """What `decode` returns for a table with these columns; every field is nullable."""
+    """What `decode` returns for a table with these columns; every field is nullable.
+
+    A table without a key has no column `key`: neither Parquet nor Delta holds a struct of nothing.
+    """
     row = struct_of(columns.row)
+    key = [("key", struct_of(columns.key))] if columns.key else []
     return pa.schema(
         [
             ("topic", pa.string()),
@@ -48,7 +52,7 @@ def bronze_schema(columns: TableColumns) -> pa.Schema:
             ("value_schema_id", pa.int32()),
             ("op", pa.string()),
             ("position", POSITION_TYPE),
-            ("key", struct_of(columns.key)),
+            *key,
             ("before", row),
             ("after", row),
             ("unavailable", pa.list_(pa.string())),
