@@ -115,47 +115,6 @@ def test_several_new_versions_are_found_before_the_batch(archived, folder):
     assert list(found.values.items()) == [(2, ONE), (3, TWO), (9, THREE), (10, KEY)]
 
 
-@pytest.fixture
-def keyless(fake: FakeRegistry, folder: Path) -> FakeRegistry:
-    """A run has met the topic without a schema of a key."""
-    serve(fake, keys=[], values=[(2, ONE)])
-    del fake.answers["/subjects/t-key/versions"]
-    run_of(fake, folder)[0].of_topic("t")
-    fake.calls.clear()
-    return fake
-
-
-def test_a_topic_without_a_key_is_asked_for_one_each_time(keyless, folder):
-    found = run_of(keyless, folder)[0].of_topic("t")
-
-    assert (dict(found.keys), dict(found.values)) == ({}, {2: ONE})
-    assert keyless.calls == ["/subjects/t-value/versions/latest", "/subjects/t-key/versions/latest"]
-
-
-def test_the_first_key_of_a_topic_is_found_though_its_values_are_known(keyless, folder):
-    serve(keyless, keys=[(1, KEY)], values=[(2, ONE)])
-
-    found = run_of(keyless, folder)[0].of_topic("t")
-
-    assert (dict(found.keys), dict(found.values)) == ({1: KEY}, {2: ONE})
-
-
-def test_with_the_registry_away_a_topic_without_a_key_goes_on(keyless, folder):
-    go_away(keyless)
-
-    found = run_of(keyless, folder)[0].of_topic("t")
-
-    assert (dict(found.keys), dict(found.values)) == ({}, {2: ONE})
-
-
-def test_a_key_that_the_archive_lost_is_not_taken_for_none(archived, folder):
-    (folder / "1.json").unlink()
-    go_away(archived)
-
-    with pytest.raises(RegistryUnavailableError):
-        run_of(archived, folder)[0].of_topic("t")
-
-
 def test_with_the_registry_away_an_archived_topic_goes_on(archived, folder):
     go_away(archived)
     writers, _ = run_of(archived, folder)
