@@ -6,7 +6,7 @@ values; Spark says the same in its own words, batch by batch, and `tests/cases` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,20 +21,14 @@ FIRST_EPOCH = 0
 class Refused(Exception):  # noqa: N818 - an outcome, named as the cases name it
     """Silver stays as it was."""
 
-    def __init__(self, code: str, *, kind: str | None = None, at: str | None = None) -> None:
-        super().__init__(code, kind, at)
-        self.code, self.kind, self.at = code, kind, at
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 ROW_OPS = ("c", "r", "u", "d")
 IGNORED_OPS = (None, "m")  # a tombstone follows its delete, a logical message is no row
 SNAPSHOT_ENDS = ("last", "last_in_data_collection")
-
-UNSUPPORTED: dict[str, Callable[[Row], bool]] = {
-    "event without a key": lambda row: row["op"] in ROW_OPS and row["key"] is None,
-    "event without a position": lambda row: row["op"] in (*ROW_OPS, "t") and row["position"] is None,
-    "unknown operation": lambda row: row["op"] not in (*ROW_OPS, *IGNORED_OPS, "t"),
-}
 
 
 @dataclass(frozen=True)
@@ -75,14 +69,9 @@ def silver_of(rows: Iterable[Row], *, deletes: str = "hard") -> Silver:
 
 
 def decodable(rows: list[Row]) -> list[Row]:
-    decoded = [row for row in rows if row["error"] is None]
-    for kind, is_met in UNSUPPORTED.items():
-        met = [row for row in decoded if is_met(row)]
-        if met:
-            raise Refused("UNSUPPORTED_EVENT", kind=kind, at=met[0]["at"])
     if any(row["error"] == "incompatible_schema" for row in rows):
         raise Refused("SCHEMA_MISFIT")
-    return decoded
+    return [row for row in rows if row["error"] is None]
 
 
 def event_of(row: Row) -> Event:

@@ -81,11 +81,9 @@ class BronzeRow(_Part):
 
 
 class Refusal(_Part):
-    """Silver is not touched: the error's code, and what kind of event was met first where."""
+    """Silver is not touched."""
 
-    error: Literal["UNSUPPORTED_EVENT", "SCHEMA_MISFIT"]
-    kind: str | None = None
-    at: Coordinate | None = None
+    error: Literal["SCHEMA_MISFIT"]
 
 
 class Case(_Part):

@@ -40,7 +40,6 @@ def know(chain: Chain, writer: Writer = OLD) -> None:
 
 def order(offset: int, number: int, *, op: str = "c", writer: Writer = OLD, **values: Any) -> KafkaRecord:
     """The change at `offset`; a later offset is a later position."""
-    lsn = 1000 + 10 * offset
     row = None if op == "d" else {"id": number, "note": None, **values}
     return writer.record(
         CaseEvent(
@@ -48,7 +47,7 @@ def order(offset: int, number: int, *, op: str = "c", writer: Writer = OLD, **va
             op=op,
             key={"id": number},
             after=row,
-            position=SourcePosition(sequence=(lsn - 10, lsn), lsn=lsn, tx=lsn, order=1),
+            position=_position(offset),
         )
     )
 
@@ -70,7 +69,12 @@ def tombstone(offset: int, number: int) -> KafkaRecord:
 
 
 def truncate(offset: int) -> KafkaRecord:
-    return OLD.record(CaseEvent(at=f"0@{offset}", op="t"))
+    return OLD.record(CaseEvent(at=f"0@{offset}", op="t", position=_position(offset)))
+
+
+def _position(offset: int) -> SourcePosition:
+    lsn = 1000 + 10 * offset
+    return SourcePosition(sequence=(lsn - 10, lsn), lsn=lsn, tx=lsn, order=1)
 
 
 def notes(rows: list[dict[str, Any]]) -> dict[int, str]:

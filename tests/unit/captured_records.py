@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 from debezium_records import HEADERS  # type: ignore[import-not-found]
 
-from cdc_lakehouse.debezium.columns import Column, TableColumns, columns_of, evolve_leniently
-from cdc_lakehouse.debezium.envelope import plan_envelope
+from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve_leniently
 from cdc_lakehouse.debezium.plans import DecodePlans
 
 FOLDER = Path(__file__).parent / "captured"
@@ -85,11 +84,8 @@ class Topic:
         return replace(known, **changes)
 
     def _columns(self, key_id: int | None, value_id: int) -> TableColumns:
-        text = self.schemas[value_id]
-        if key_id is not None:
-            return columns_of(self.schemas[key_id], text, table=self.relation)
-        row = plan_envelope(text, table=self.relation).after
-        return TableColumns(key=(), row=tuple(Column(field.name, field.value.type) for field in row))
+        key = None if key_id is None else self.schemas[key_id]
+        return columns_of(key, self.schemas[value_id], table=self.relation)
 
 
 @lru_cache(maxsize=1)

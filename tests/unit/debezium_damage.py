@@ -121,10 +121,24 @@ BARE_ROW = {**_EMPTY, "id": 2**40, "height": 0.0, "mood": "glad", "changed_at": 
 EVENTS = [
     event("u", before=BARE_ROW, after=FULL_ROW),
     event("c", after=BARE_ROW, sequence='[null,"26002808"]', ts_us=None),
-    event("d", before=FULL_ROW, lsn=None, sequence=None),
-    event("r", after=BARE_ROW, snapshot="last", connector="mysql", lsn=None),
+    event("d", before=FULL_ROW, lsn=None),
+    event("r", after=BARE_ROW, snapshot="last", lsn=None, sequence='[null,"26002808"]'),
     {**event("t"), "transaction": None},
 ]
+INAPPLICABLE = [
+    event("z", after=BARE_ROW),
+    event("", before=BARE_ROW),
+    event("d", before=FULL_ROW, lsn=None, sequence=None),
+    event("r", after=BARE_ROW, snapshot="last", connector="mysql", lsn=None),
+    event("t", lsn=None, sequence="[26002768]"),
+    event("u", before=FULL_ROW),
+]
+"""Sound bytes of events that nobody can apply."""
+SOUND = {
+    *("value_out_of_range", "bad_value"),
+    *("unknown_operation", "missing_key", "missing_position", "missing_after"),
+}
+"""Faults of bytes that Avro takes."""
 
 
 def key_bytes(number: int = 1) -> bytes:

@@ -56,7 +56,8 @@ def differences(topic: Topic) -> Iterator[Difference]:
     """Of all columns of all images and keys; an undecodable row is a failure of its own."""
     rows = decode(topic.batch(), topic.plans(null_if_out_of_range=True))
     assert rows.column("decode_error").null_count == len(rows), topic.name
-    images = {name: rows.column(name) for name in ("key", "before", "after")}
+    sides = [name for name in ("key", "before", "after") if name in rows.schema.names]
+    images = {name: rows.column(name) for name in sides}
     values = {
         name: {field.name: plain(image.field(field.name)) for field in image.type}
         for name, image in images.items()
@@ -89,7 +90,7 @@ def differences(topic: Topic) -> Iterator[Difference]:
 def _images(topic: Topic, op: str, said: Said) -> Iterator[tuple[str, Texts]]:
     """Which images of an event hold a whole row, and that row in PostgreSQL's words."""
     row = said.new if op != "d" else said.old
-    if row is not None:
+    if row is not None and topic.plans().columns.key:
         yield "key", row
     if op != "d" and said.new is not None:
         yield "after", said.new

@@ -73,6 +73,15 @@ def test_a_changed_key_stops_the_table():
     assert evolve_leniently(table(), new) == table()
 
 
+def test_a_table_without_a_key_gets_one_and_never_loses_it():
+    keyless = TableColumns(key=(), row=(ID,))
+    assert evolve(keyless, table(), table="t") == table()
+    assert evolve_leniently(keyless, table()) == table()
+    assert evolve_leniently(table(), keyless) == table()
+    with pytest.raises(KeySchemaDriftError):
+        evolve(table(), keyless, table="t")
+
+
 def test_names_alike_but_for_case_collide():
     old, new = table(), table(Column("ID", pa.int64()))
     with pytest.raises(NotSupportedYetError, match="columns id and ID"):

@@ -122,10 +122,6 @@ def test_a_truncate_without_key_decodes():
     assert (found["op"], found["key"], found["after"], found["decode_error"]) == ("t", None, None, None)
 
 
-def test_an_unknown_operation_is_kept_as_text():
-    assert decoded((key_bytes(), value_bytes(event("zz"))))[0]["op"] == "zz"
-
-
 def test_a_delete_stands_before_the_create_of_the_same_place():
     (found,) = decoded((key_bytes(), value_bytes(event("d", before=row()))))
     assert found["position"]["kind"] == 0

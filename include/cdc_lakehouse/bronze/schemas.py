@@ -9,7 +9,14 @@ from datetime import timedelta
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
-from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently, unknown_types
+from cdc_lakehouse.debezium.columns import (
+    TableColumns,
+    columns_of,
+    evolve,
+    evolve_leniently,
+    key_columns,
+    unknown_types,
+)
 from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
 from cdc_lakehouse.lake.ledger import Ranges, topic_of
 from cdc_lakehouse.registry.writer_schemas import WriterSchemas
@@ -27,8 +34,11 @@ class KnownSchemas:
     table: str
     columns: TableColumns
     texts: Mapping[SchemaRef, str]
-    key_text: str
-    """The key schema that new value schemas are paired with: a key does not change in a table's life."""
+    key_text: str | None
+    """The key schema that new value schemas are paired with: a key does not change in a table's life.
+
+    None while no topic of the table has one.
+    """
     dropped: frozenset[str] = frozenset()
     """Columns that the table leaves out."""
     unknown: frozenset[SchemaRef] = frozenset()
@@ -38,6 +48,13 @@ class KnownSchemas:
         """Bronze always ingests: what cannot evolve stays, and its records become undecodable."""
         new = _columns(self.key_text, text, table=self.table, dropped=self.dropped)
         return replace(self, columns=_evolved(self.columns, new, table=self.table))
+
+    def with_key(self, text: str) -> KnownSchemas:
+        """The first key of a table that had none makes it a table with that key."""
+        if self.columns.key:
+            return self
+        key = key_columns(text, table=self.table, dropped=self.dropped)
+        return replace(self, columns=replace(self.columns, key=key), key_text=text)
 
 
 def resolve_subjects(
@@ -51,17 +68,21 @@ def resolve_subjects(
     """All versions of the topics' subjects, the oldest first: the exception in a worker stays rare.
 
     A version that this release cannot plan is left out: it stops the table only if a record has it.
-    Raises when no version can be planned, with the reason of the newest.
+    Raises when no version can be planned, with the reason of the newest. Topics without a key at all are a
+    table without one, unless it had one.
     """
     known: KnownSchemas | None = None
     subjects = ", ".join(f"{topic}-key, {topic}-value" for topic in topics)
     reason: LakehouseError = UnknownSchemaError(
         table=table, schemas=f"subjects {subjects}", records=", ".join(topics)
     )
-    for topic in topics:
-        of_topic = schemas.of_topic(topic)
-        for ref, text in of_topic.values.items() if of_topic.keys else ():
-            newest_key = list(of_topic.keys.values())[-1]
+    of_topics = [schemas.of_topic(topic) for topic in topics]
+    key = next((list(each.keys.values())[-1] for each in of_topics if each.keys), None)
+    if key is None and existing is not None and existing.key:
+        raise reason
+    for of_topic in of_topics:
+        for ref, text in of_topic.values.items():
+            newest_key = list(of_topic.keys.values())[-1] if of_topic.keys else key
             try:
                 grown = _grown(known, newest_key, text, table=table, existing=existing, dropped=dropped)
             except LakehouseError as exc:
@@ -100,6 +121,8 @@ def resolve_unknown(
         raise UnknownSchemaError(table=known.table, schemas=f"schema {told}", records=_told(batch))
     for ref in in_order(unknown):
         logger.warning("nobody knows a schema: its records are undecodable", extra={"schema_id": str(ref)})
+    for ref in in_order(ids.keys - unknown):
+        known = known.with_key(found[ref])
     for ref in in_order(ids.values - unknown):
         known = known.with_value(found[ref])
     return replace(known, texts={**known.texts, **found}, unknown=known.unknown | unknown)
@@ -115,7 +138,7 @@ def _told(ranges: Ranges) -> str:
 
 def _grown(
     known: KnownSchemas | None,
-    key: str,
+    key: str | None,
     value: str,
     *,
     table: str,
@@ -129,7 +152,7 @@ def _grown(
     return KnownSchemas(table=table, columns=columns, texts={}, key_text=key, dropped=dropped)
 
 
-def _columns(key: str, value: str, *, table: str, dropped: frozenset[str]) -> TableColumns:
+def _columns(key: str | None, value: str, *, table: str, dropped: frozenset[str]) -> TableColumns:
     columns = columns_of(key, value, table=table, dropped=dropped)
     for column, names in unknown_types(value, table=table, dropped=dropped).items():
         logger.warning("unknown type stored as it came", extra={"column": column, "types": names})

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdc_lakehouse.avro.faults import RecordFault
 from cdc_lakehouse.avro.spread import Spread, spread_out
 from cdc_lakehouse.avro.typed.columns import present
 from cdc_lakehouse.debezium.change_columns import Decoded
@@ -34,8 +35,12 @@ def struct_of(columns: tuple[Column, ...]) -> pa.DataType:
 
 
 def bronze_schema(columns: TableColumns) -> pa.Schema:
-    """What `decode` returns for a table with these columns; every field is nullable."""
+    """What `decode` returns for a table with these columns; every field is nullable.
+
+    A table without a key has no column `key`: neither Parquet nor Delta holds a struct of nothing.
+    """
     row = struct_of(columns.row)
+    key = [("key", struct_of(columns.key))] if columns.key else []
     return pa.schema(
         [
             ("topic", pa.string()),
@@ -47,7 +52,7 @@ def bronze_schema(columns: TableColumns) -> pa.Schema:
             ("value_schema_id", pa.int32()),
             ("op", pa.string()),
             ("position", POSITION_TYPE),
-            ("key", struct_of(columns.key)),
+            *key,
             ("before", row),
             ("after", row),
             ("unavailable", pa.list_(pa.string())),
@@ -101,14 +106,14 @@ def bronze_of_columns(
     parts["key"] = key.columns.field(0)
     for name, column in parts.items():
         gone = [row for row, event in faults.items() if getattr(event, name) is None]
-        parts[name] = _without(column, gone)
+        parts[name] = null_at(column, gone)
     transaction = parts["transaction"].flatten()[1]
     numbers, known = position_columns(parts["source"], parts["op"], transaction, _offsets(batch))
     validity = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
     children = [pa.array(column) for column in numbers]
     parts["position"] = pa.Array.from_buffers(POSITION_TYPE, len(batch), [validity], children=children)
     parts["key_schema_id"], parts["value_schema_id"] = schema_ids
-    parts["decode_error"] = _errors(faults, len(batch))
+    parts["decode_error"] = errors_at({row: event.fault for row, event in faults.items()}, len(batch))
     parts["out_of_range"] = pa.nulls(len(batch), pa.list_(pa.string()))
     return _bronze(batch, parts, plans)
 
@@ -123,7 +128,7 @@ def _bronze(batch: pa.RecordBatch, parts: Mapping[str, pa.Array], plans: DecodeP
         "kafka_timestamp": batch.column("timestamp"),
         "after": after,
         "unavailable": unavailable,
-        **_raw(batch, parts["decode_error"], keep_all=plans.keep_raw),
+        **raw_columns(batch, parts["decode_error"], keep_all=plans.keep_raw),
     }
     schema = bronze_schema(plans.columns)
     arrays = [_as(columns[field.name], field.type) for field in schema]
@@ -151,8 +156,7 @@ def _offsets(batch: pa.RecordBatch) -> np.ndarray:
     return offsets
 
 
-def _without(column: pa.Array, rows: Sequence[int]) -> pa.Array:
-    """Null at these rows."""
+def null_at(column: pa.Array, rows: Sequence[int]) -> pa.Array:
     if not rows:
         return column
     there = present(column)
@@ -164,11 +168,11 @@ def _without(column: pa.Array, rows: Sequence[int]) -> pa.Array:
     return pa.Array.from_buffers(column.type, len(column), [validity], children=children)
 
 
-def _errors(faults: Mapping[int, Event], count: int) -> pa.Array:
+def errors_at(faults: Mapping[int, RecordFault | None], count: int) -> pa.Array:
     if not faults:
         return pa.nulls(count, DECODE_ERROR_TYPE)
     rows = sorted(faults)
-    found = _struct([faults[row].fault for row in rows], DECODE_ERROR_TYPE)
+    found = _struct([faults[row] for row in rows], DECODE_ERROR_TYPE)
     return spread_out(found, Spread.at(rows, count))
 
 
@@ -231,7 +235,8 @@ def _without_placeholders(after: pa.StructArray, placeholder: str) -> tuple[pa.A
     return struct_under(after, after.type, children), unavailable
 
 
-def _raw(batch: pa.RecordBatch, errors: pa.Array, *, keep_all: bool) -> dict[str, pa.Array]:
+def raw_columns(batch: pa.RecordBatch, errors: pa.Array, *, keep_all: bool) -> dict[str, pa.Array]:
+    """Bytes of the records with an error, or of all."""
     found = {}
     for name in ("key", "value"):
         column = _as(batch.column(name), pa.binary())

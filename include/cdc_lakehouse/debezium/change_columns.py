@@ -98,9 +98,6 @@ class ValueColumns:
         nothing = pa.nulls(len(raw))
         before, before_fits = _row(parts.get("before", nothing), self.before)
         after, after_fits = _row(parts["after"], self.after)
-        fits = sound & before_fits & after_fits
-        if parts["op"].null_count:
-            fits &= parts["op"].is_valid().to_numpy(zero_copy_only=False)
         columns = {
             "op": parts["op"],
             "before": before,
@@ -108,7 +105,7 @@ class ValueColumns:
             "source": source_columns(parts["source"]),
             "transaction": transaction_columns(parts.get("transaction", nothing)),
         }
-        return Decoded(_struct(columns), sound, fits)
+        return Decoded(_struct(columns), sound, sound & before_fits & after_fits)
 
 
 def _only(fields: tuple[Field, ...]) -> Projection:

@@ -28,13 +28,21 @@ class TableColumns:
     """Key fields and row fields, in the order in which the table got them."""
 
     key: tuple[Column, ...]
+    """None while no schema of a key is known: the table is keyless, or has been truncated only."""
     row: tuple[Column, ...]
 
 
 def columns_of(
-    key_schema: str, value_schema: str, *, table: str, dropped: frozenset[str] = frozenset()
+    key_schema: str | None, value_schema: str, *, table: str, dropped: frozenset[str] = frozenset()
 ) -> TableColumns:
     """From one pair of writer schemas (JSON texts). Raises a `ConfigError` for what cannot be planned."""
+    key = () if key_schema is None else key_columns(key_schema, table=table, dropped=dropped)
+    row = _columns(plan_envelope(value_schema, table=table, dropped=dropped).after, table=table)
+    return TableColumns(key=key, row=row)
+
+
+def key_columns(key_schema: str, *, table: str, dropped: frozenset[str] = frozenset()) -> tuple[Column, ...]:
+    """Raises a `ConfigError` for a key that cannot be one."""
     key = _columns(plan_key(key_schema, table=table).fields, table=table)
     for column in key:
         if column.name in dropped:
@@ -43,8 +51,7 @@ def columns_of(
         if not _may_be_key(column.type):
             what = f"{column.type} as part of the key"
             raise UnsupportedTypeError(table=table, column=column.name, type=what)
-    row = _columns(plan_envelope(value_schema, table=table, dropped=dropped).after, table=table)
-    return TableColumns(key=key, row=row)
+    return key
 
 
 def unknown_types(
@@ -59,8 +66,11 @@ def unknown_types(
 
 
 def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:
-    """New columns at the end, types widened, missing columns kept; a `LakehouseError` if that cannot be."""
-    if set(existing.key) != set(new.key):
+    """New columns at the end, types widened, missing columns kept; a `LakehouseError` if that cannot be.
+
+    A table whose key was not known gets it; what it held before has none.
+    """
+    if existing.key and set(existing.key) != set(new.key):
         raise KeySchemaDriftError(table=table, was=_told(existing.key), now=_told(new.key))
     row = {column.name: column for column in existing.row}
     for column in new.row:
@@ -75,7 +85,7 @@ def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableCol
             )
         row[column.name] = replace(known, type=type_)
     _refuse_collisions(tuple(row.values()), table=table)
-    return TableColumns(key=existing.key, row=tuple(row.values()))
+    return TableColumns(key=existing.key or new.key, row=tuple(row.values()))
 
 
 def evolve_leniently(existing: TableColumns, new: TableColumns) -> TableColumns:
@@ -92,7 +102,7 @@ def evolve_leniently(existing: TableColumns, new: TableColumns) -> TableColumns:
         elif column.name.casefold() not in names:
             row[column.name] = column
             names.add(column.name.casefold())
-    return TableColumns(key=existing.key, row=tuple(row.values()))
+    return TableColumns(key=existing.key or new.key, row=tuple(row.values()))
 
 
 def _columns(fields: tuple[Field, ...], *, table: str) -> tuple[Column, ...]:

@@ -16,6 +16,7 @@ from cdc_lakehouse.debezium.bronze import bronze_of_columns, bronze_of_events, s
 from cdc_lakehouse.debezium.change_columns import Decoded
 from cdc_lakehouse.debezium.events import Event, key_decoder, value_decoder
 from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID
+from cdc_lakehouse.debezium.inapplicable import quarantined
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.debezium.row_wise import events_of
 from cdc_lakehouse.debezium.side import Group, Programs, Side
@@ -24,10 +25,14 @@ from cdc_lakehouse.debezium.side import Group, Programs, Side
 def decode(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
     """Rows of `bronze_schema(plans.columns)`.
 
-    A record that cannot be decoded becomes a row with `decode_error` and its bytes; it never raises
-    and never costs its neighbours anything. Raises `UnknownSchemaIdsError` (`avro.unknown`) for the
-    whole batch when records name schemas of which `plans` says nothing.
+    A record that cannot be decoded, or be applied, becomes a row with `decode_error` and its bytes; it
+    never raises and never costs its neighbours anything. Raises `UnknownSchemaIdsError` (`avro.unknown`)
+    for the whole batch when records name schemas of which `plans` says nothing.
     """
+    return quarantined(_decoded(batch, plans), batch, plans)
+
+
+def _decoded(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
     work = _Work.of(batch, plans)
     if not work.single.any():
         return bronze_of_columns(batch, work.ids, work.key, work.value, {}, plans)

@@ -113,7 +113,7 @@ class ValueDecoder:
             raw = self.plan.schema.read(payload)
             event.source = source_of(_block(raw, "source"))
             event.transaction = _transaction(_block(raw, "transaction"))
-            event.op = _op(raw)
+            event.op = raw["op"]
             if event.fault is None:
                 event.before = _row(self._before, raw, "before", event)
                 event.after = _row(self._after, raw, "after", event)
@@ -175,13 +175,6 @@ def _row(slots: tuple[_Slot, ...], raw: Mapping[str, Any], side: str, event: Eve
                 raise fault.at(side) from None
             values.append(None)
     return values
-
-
-def _op(raw: Mapping[str, Any]) -> str:
-    op: str | None = raw["op"]
-    if op is None:
-        raise RecordFault(ValueFault.BAD_VALUE, "op is null")
-    return op
 
 
 def _block(raw: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:

@@ -19,7 +19,8 @@ def table_schema(columns: TableColumns) -> StructType:
 
 def columns_in(schema: StructType) -> TableColumns:
     """The inverse of `table_schema`, as far as the source's columns go."""
-    return TableColumns(key=_fields(schema, "key"), row=_fields(schema, "after"))
+    key = _fields(schema, "key") if "key" in schema.names else ()
+    return TableColumns(key=key, row=_fields(schema, "after"))
 
 
 def _fields(schema: StructType, name: str) -> tuple[Column, ...]:

@@ -76,11 +76,14 @@ class WriterSchemas:
         self.source = Source.REGISTRY
 
     def of_topic(self, topic: str) -> TopicTexts:
-        """Of all versions known; one registry call while nothing is new. Empty where nobody knows any."""
+        """Of all versions known. Empty where nobody knows any.
+
+        One registry call while nothing is new, and one more for a topic without a key, which may get one.
+        """
         archived = self._archive.topic(topic)
         texts = {ref: text for ref in archived.refs if (text := self._archive.text(ref)) is not None}
         known = archived.only(texts.keys())
-        serves = bool(known.keys and known.values)
+        serves = bool(known.values and (known.keys or not archived.keys))
         try:
             news = self._news(topic, known) if serves and known == archived else self._all_versions(topic)
         except RegistryUnavailableError as exc:
@@ -127,9 +130,10 @@ class WriterSchemas:
         if latest is None:
             self._do_without(f"{topic}: the registry has no subject {topic}-value any more")
             return []
-        if known.values.get(latest.ref) == latest.number:
+        is_known = known.values.get(latest.ref) == latest.number
+        if is_known and known.keys:
             return [latest]
-        if latest.number != known.newest_value + 1:
+        if not is_known and latest.number != known.newest_value + 1:
             return self._all_versions(topic)
         key = self._registry.latest(f"{topic}-key")
         return [latest] if key is None else [key, latest]
