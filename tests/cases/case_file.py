@@ -25,7 +25,8 @@ class _Part(BaseModel):
 class Table(_Part):
     key: Annotated[tuple[str, ...], Field(min_length=1)]
     columns: dict[str, str]
-    """Column -> `int`, `long`, `string` or `decimal(p,s)`; a key's is required unless it ends in `?`."""
+    """Column -> `short`, `int`, `long`, `float`, `double`, `string`, `date`, `timestamp`, `decimal(p,s)` or
+    `enum(a,b)`; a key's is required unless it ends in `?`."""
     columns_from_batch: dict[int, dict[str, str]] = {}
     """What the writer sends from that batch on, where it is not `columns`."""
 

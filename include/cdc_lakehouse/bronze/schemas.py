@@ -9,7 +9,9 @@ from datetime import timedelta
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
+from cdc_lakehouse.config.models import OnSchemaChange
 from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve, evolve_leniently, unknown_types
+from cdc_lakehouse.debezium.incompatible import with_newest_types, with_side_columns
 from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
 from cdc_lakehouse.lake.ledger import Ranges, topic_of
 from cdc_lakehouse.registry.writer_schemas import WriterSchemas
@@ -31,13 +33,14 @@ class KnownSchemas:
     """The key schema that new value schemas are paired with: a key does not change in a table's life."""
     dropped: frozenset[str] = frozenset()
     """Columns that the table leaves out."""
+    policy: OnSchemaChange = OnSchemaChange.EVOLVE
     unknown: frozenset[SchemaRef] = frozenset()
     """Schemas that records name and nobody knows."""
 
     def with_value(self, text: str) -> KnownSchemas:
         """Bronze always ingests: what cannot evolve stays, and its records become undecodable."""
         new = _columns(self.key_text, text, table=self.table, dropped=self.dropped)
-        return replace(self, columns=_evolved(self.columns, new, table=self.table))
+        return replace(self, columns=_evolved(self.columns, new, table=self.table, policy=self.policy))
 
 
 def resolve_subjects(
@@ -47,6 +50,7 @@ def resolve_subjects(
     table: str,
     existing: TableColumns | None,
     dropped: frozenset[str] = frozenset(),
+    policy: OnSchemaChange = OnSchemaChange.EVOLVE,
 ) -> KnownSchemas:
     """All versions of the topics' subjects, the oldest first: the exception in a worker stays rare.
 
@@ -63,12 +67,21 @@ def resolve_subjects(
         for ref, text in of_topic.values.items() if of_topic.keys else ():
             newest_key = list(of_topic.keys.values())[-1]
             try:
-                grown = _grown(known, newest_key, text, table=table, existing=existing, dropped=dropped)
+                key = newest_key if known is None else known.key_text
+                new = _columns(key, text, table=table, dropped=dropped)
+                columns = _resolved(known, new, existing=existing, table=table, policy=policy)
             except LakehouseError as exc:
                 reason = exc
                 logger.warning("schema left out", extra={"schema_id": str(ref), "reason": str(exc)})
             else:
-                known = replace(grown, texts={**grown.texts, **of_topic.keys, ref: text})
+                known = KnownSchemas(
+                    table=table,
+                    columns=columns,
+                    texts={**({} if known is None else known.texts), **of_topic.keys, ref: text},
+                    key_text=key,
+                    dropped=dropped,
+                    policy=policy,
+                )
     if known is None:
         raise reason
     return known
@@ -113,20 +126,20 @@ def _told(ranges: Ranges) -> str:
     )
 
 
-def _grown(
+def _resolved(
     known: KnownSchemas | None,
-    key: str,
-    value: str,
+    new: TableColumns,
     *,
-    table: str,
     existing: TableColumns | None,
-    dropped: frozenset[str],
-) -> KnownSchemas:
-    if known is not None:
-        return known.with_value(value)
-    new = _columns(key, value, table=table, dropped=dropped)
-    columns = new if existing is None else _evolved(existing, new, table=table)
-    return KnownSchemas(table=table, columns=columns, texts={}, key_text=key, dropped=dropped)
+    table: str,
+    policy: OnSchemaChange,
+) -> TableColumns:
+    before = existing if known is None else known.columns
+    if before is None:
+        return new
+    if existing is None and policy is not OnSchemaChange.SIDE_COLUMN:
+        return with_newest_types(before, new)
+    return _evolved(before, new, table=table, policy=policy)
 
 
 def _columns(key: str, value: str, *, table: str, dropped: frozenset[str]) -> TableColumns:
@@ -136,9 +149,13 @@ def _columns(key: str, value: str, *, table: str, dropped: frozenset[str]) -> Ta
     return columns
 
 
-def _evolved(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:
+def _evolved(
+    existing: TableColumns, new: TableColumns, *, table: str, policy: OnSchemaChange
+) -> TableColumns:
     try:
         return evolve(existing, new, table=table)
     except DataError as exc:
         logger.warning("schema does not fit the table", extra={"reason": str(exc)})
+        if policy is OnSchemaChange.SIDE_COLUMN:
+            return with_side_columns(existing, new)
         return evolve_leniently(existing, new)

@@ -30,6 +30,7 @@
         ├── LogCutError               LOG_CUT
         ├── ClusterChangedError       CLUSTER_CHANGED
         ├── IncompatibleSchemaError   INCOMPATIBLE_SCHEMA
+        ├── SchemaChangedError        SCHEMA_CHANGED
         ├── SchemaMisfitError         SCHEMA_MISFIT
         ├── QuarantineLimitError      QUARANTINE_LIMIT
         ├── QuarantineOpenError       QUARANTINE_OPEN
@@ -75,6 +76,7 @@ from cdc_lakehouse.errors.data import (
     OffsetsLostError,
     QuarantineLimitError,
     QuarantineOpenError,
+    SchemaChangedError,
     SchemaConflictError,
     SchemaMisfitError,
     TopicMissingError,
@@ -126,6 +128,7 @@ __all__ = [
     "QuarantineOpenError",
     "RegistryUnavailableError",
     "RetryableError",
+    "SchemaChangedError",
     "SchemaConflictError",
     "SchemaMisfitError",
     "SourceEpochOldError",

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.avro.faults import ValueFault
 from cdc_lakehouse.debezium.headers import NEW_KEY, OLD_KEY
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
-from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError
+from cdc_lakehouse.errors import UnsupportedEventError
 from cdc_lakehouse.lake.bronze_schema import ATTEMPT
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.coordinates import in_ranges, in_spans, source_epoch, with_topic_id
@@ -21,6 +21,7 @@ from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans
 from cdc_lakehouse.silver.fold import SOURCE_EPOCH
+from cdc_lakehouse.silver.misfits import refuse_misfits
 
 _ROW_OPS = sorted(ROW_OPERATIONS)
 
@@ -122,13 +123,9 @@ def _unsupported() -> dict[str, Column]:
 
 def _errors(rows: DataFrame, *, table: str) -> dict[str, int]:
     """A value that fits no type of the table stops silver: leaving it out would be a silent hole."""
-    counted = (
-        rows.where(waits(rows))
-        .groupBy("decode_error.code")
-        .agg(F.count(F.lit(1)).alias("rows"), F.first("decode_error.detail").alias("detail"))
-        .collect()
-    )
-    for row in counted:
-        if row["code"] == ValueFault.INCOMPATIBLE_SCHEMA:
-            raise SchemaMisfitError(table=table, count=row["rows"], detail=row["detail"])
-    return {row["code"]: row["rows"] for row in counted}
+    waiting = rows.where(waits(rows))
+    counted = waiting.groupBy("decode_error.code").agg(F.count(F.lit(1)).alias("rows")).collect()
+    found = {row["code"]: row["rows"] for row in counted}
+    if ValueFault.INCOMPATIBLE_SCHEMA in found:
+        refuse_misfits(waiting, table=table)
+    return found

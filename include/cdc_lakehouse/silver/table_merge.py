@@ -13,11 +13,13 @@ from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.changes import Changes, changes_of
+from cdc_lakehouse.silver.evolution import refuse_system_names
+from cdc_lakehouse.silver.follow import follow_bronze
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.merge import MergeResult, merge
-from cdc_lakehouse.silver.plan import next_ledger, plan_columns, refuse_system_names, standing_on
+from cdc_lakehouse.silver.plan import next_ledger, standing_on
 from cdc_lakehouse.silver.refold import REFOLDED
-from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, apply_columns, as_wide_as, source_types
+from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, as_wide_as
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +40,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         create_if_missing(session, uri, schema=rows.schema, properties=SILVER_PROPERTIES)
     else:
         whole = as_wide_as(existing, changes.rows)
-        wanted = source_types(rows.schema)
-        apply_columns(session, uri, plan_columns(source_types(existing), wanted, table=table.name))
+        follow_bronze(session, application, task, existing=existing, wanted=rows.schema, columns=columns)
     read = time.monotonic()
     seen = facts.seen_through.isoformat() if facts.seen_through is not None else None
     ledger = next_ledger(
