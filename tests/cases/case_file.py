@@ -29,6 +29,8 @@ class Table(_Part):
     `enum(a,b)`; a key's is required unless it ends in `?`."""
     columns_from_batch: dict[int, dict[str, str]] = {}
     """What the writer sends from that batch on, where it is not `columns`."""
+    side_columns: tuple[str, ...] = ()
+    """Columns that the table gets beside others; with any, it says `on_schema_change: side_column`."""
 
 
 class SourcePosition(_Part):
@@ -124,7 +126,8 @@ class Case(_Part):
     @property
     def all_columns(self) -> tuple[str, ...]:
         writers = [self.table.columns, *self.table.columns_from_batch.values()]
-        return tuple(dict.fromkeys(name for columns in writers for name in columns))
+        names = (name for columns in writers for name in columns)
+        return tuple(dict.fromkeys([*names, *self.table.side_columns]))
 
 
 def read_case(path: Path) -> Case:

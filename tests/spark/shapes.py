@@ -18,7 +18,7 @@ STRICT = table_of(NAME, on_schema_change="strict")
 BESIDE = table_of(NAME, on_schema_change="side_column")
 
 
-def shapes(*columns: dict[str, str], key: str = "long") -> list[Writer]:
+def shapes(*columns: dict[str, str], key: str = "long", first_id: int = KEY_ID) -> list[Writer]:
     """One writer per shape; each has the key `id` before its columns."""
     own = [{"id": key, **each} for each in columns]
     case = Case.model_construct(
@@ -26,7 +26,7 @@ def shapes(*columns: dict[str, str], key: str = "long") -> list[Writer]:
         table=Table(key=("id",), columns=own[0], columns_from_batch=dict(enumerate(own, 1))),
         events=tuple(CaseEvent(at=f"0@{batch}", batch=batch) for batch in range(1, len(own) + 1)),
     )
-    return list(writers(case, first_id=KEY_ID).values())
+    return list(writers(case, first_id=first_id).values())
 
 
 def know(chain: Chain, *known: Writer) -> None:
@@ -69,7 +69,7 @@ def types(chain: Chain) -> dict[str, str]:
 
 
 def logged(chain: Chain) -> list[tuple[Any, ...]]:
-    """Lines of the log of changes: change, column, was, now, schema ids."""
+    """Lines of the log of changes, by column: change, column, was, now, schema ids."""
     told = ("change", "column", "was", "now", "value_schema_ids")
-    found = chain.rows(chain.lake.schema_changes, "at", "column")
+    found = chain.rows(chain.lake.schema_changes, "column", "silver_step")
     return [tuple(row[name] for name in told) for row in found]

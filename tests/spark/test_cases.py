@@ -49,8 +49,9 @@ def first_id(case: Case) -> int:
 
 
 def key_kind(case: Case) -> str:
-    """A source epoch is one of the whole table: who opens one has a table to itself."""
-    return str(case.name) if case.opens_an_epoch else "keyed_by_" + "_".join(case.table.key)
+    """A source epoch is one of the whole table, and so is an option: who has one has a table to itself."""
+    alone = case.opens_an_epoch or case.table.side_columns
+    return str(case.name) if alone else "keyed_by_" + "_".join(case.table.key)
 
 
 def ingest_batch(chain: Chain, table: Table, cases: list[Case], *, batch: int, tag: bool) -> None:
@@ -76,7 +77,8 @@ def outcomes(engine, tmp_path_factory) -> dict[str, Outcome]:
 
 def outcome_of(engine, tmp_path_factory, kind: str, cases: list[Case]) -> Outcome:
     stepwise = Chain(engine, root=tmp_path_factory.mktemp(kind).as_uri())
-    table = table_of(kind, *(case.topic for case in cases))
+    policy = "side_column" if any(case.table.side_columns for case in cases) else "evolve"
+    table = table_of(kind, *(case.topic for case in cases), on_schema_change=policy)
     for batch in range(1, max(case.batches for case in cases) + 1):
         ingest_batch(stepwise, table, cases, batch=batch, tag=True)
         stepwise.merge(table)

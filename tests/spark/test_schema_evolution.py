@@ -150,7 +150,9 @@ def test_labels_of_an_enum_and_an_order_of_columns_change_nothing(chain):
 
 
 def test_two_shapes_of_one_batch_and_batches_that_wait_are_taken_at_once(chain):
-    one, two, three = shapes({"a": "int"}, {"a": "int", "b": "int"}, {"a": "long", "b": "long", "c": "string"})
+    one, two, three = shapes(
+        {"a": "int"}, {"a": "int", "b": "int"}, {"a": "long", "b": "long", "c": "string"}
+    )
     know(chain, one)
     chain.ingest(SHAPED, [record(one, 0, 1, a=1)])
     chain.merge(SHAPED)

@@ -8,7 +8,15 @@ from datetime import datetime
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from cdc_lakehouse.errors import StorageUnavailableError, TableChangedError
 from cdc_lakehouse.lake.delta_transaction import Refusal, refusal_of, why

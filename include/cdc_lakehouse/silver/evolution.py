@@ -126,7 +126,15 @@ def _new(
 
 def _sends(writer: Writer, change: ColumnChange) -> bool:
     sent = writer.types.get(change.sent_as)
-    return sent is not None and (change.kind is ChangeKind.ADDED or sent != change.was)
+    if sent is None:
+        return False
+    match change.kind:
+        case ChangeKind.ADDED:
+            return True
+        case ChangeKind.WIDENED:
+            return sent != change.was
+        case ChangeKind.SIDE_COLUMN:
+            return sent == change.now or _widens(sent, change.now)
 
 
 def _widens(was: str, now: str) -> bool:

@@ -41,7 +41,7 @@ class Misfit:
     def told(self) -> str:
         """Column, was and now, as far as the detail has them; of a key without what it was."""
         found = _DETAIL.fullmatch(self.detail)
-        what = self.detail
+        what = self.detail.removeprefix("value: ").removeprefix("after: ")
         if found is not None:
             now = in_spark(found["now"])
             change = now if self.is_of_key else f"was {in_spark(found['was'])} and is now {now}"
