@@ -11,8 +11,8 @@ from cases.encoding import KafkaRecord, Writer, writers  # type: ignore[import-n
 
 NAME = "shaped"
 KEY_ID = 100
-FIRST, SECOND, THIRD = 101, 102, 103
-"""Ids of the value schemas of the shapes, in their order."""
+SECOND, THIRD = 102, 103
+"""Ids of the value schemas of later shapes; the first has 101."""
 SHAPED = table_of(NAME)
 STRICT = table_of(NAME, on_schema_change="strict")
 BESIDE = table_of(NAME, on_schema_change="side_column")
@@ -29,11 +29,11 @@ def shapes(*columns: dict[str, str], key: str = "long", first_id: int = KEY_ID) 
     return list(writers(case, first_id=first_id).values())
 
 
-def know(chain: Chain, *known: Writer) -> None:
+def know(chain: Chain, *known: Writer, topic: str = SHAPED.topics[0]) -> None:
     """The registry learns the schemas of these writers."""
     for writer in known:
         (key_id, key), (value_id, value) = writer.schemas.items()
-        chain.registry.register(writer.case.topic, keys={key_id: key}, values={value_id: value})
+        chain.registry.register(topic, keys={key_id: key}, values={value_id: value})
 
 
 def record(writer: Writer, offset: int, number: Any, *, op: str = "c", **values: Any) -> KafkaRecord:

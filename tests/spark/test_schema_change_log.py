@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
+from pyspark.sql import SparkSession
 from shapes import NAME, SECOND, SHAPED, know, logged, record, rows, shapes, types  # type: ignore[import-not-found]
 
 from cdc_lakehouse.silver import follow
@@ -101,20 +103,38 @@ def test_a_repeated_attempt_that_widens_further_has_the_last_word(grown):
 
 
 def test_a_table_that_was_made_anew_has_lines_of_its_own(spark, tmp_path):
-    uri = tmp_path.as_uri()
-    change = ColumnChange(ChangeKind.ADDED, "a", None, "int")
     for silver_id in ("first", "first", "second"):
-        occasion = Occasion(
-            table="orders",
-            at=datetime(2026, 1, 2, tzinfo=UTC),
-            attempt="20260102T000000Z-0badcafe",
-            bronze_version=3,
-            silver_id=silver_id,
-            silver_step=7,
-        )
-        keep(spark, uri, [change], occasion)
+        keep(spark, tmp_path.as_uri(), [ADDED], occasion("orders", silver_id=silver_id))
 
-    assert sorted(row["silver_id"] for row in spark.read.format("delta").load(uri).collect()) == [
-        "first",
-        "second",
-    ]
+    assert said(spark, tmp_path) == [("orders", "first"), ("orders", "second")]
+
+
+def test_tables_that_change_at_once_all_have_their_lines(spark, tmp_path):
+    tables = ["orders", "lines", "products", "customers"]
+
+    def change(table: str) -> None:
+        keep(spark.newSession(), tmp_path.as_uri(), [ADDED], occasion(table, silver_id="first"))
+
+    with ThreadPoolExecutor(len(tables)) as pool:
+        list(pool.map(change, tables))
+
+    assert said(spark, tmp_path) == [(table, "first") for table in sorted(tables)]
+
+
+ADDED = ColumnChange(ChangeKind.ADDED, "a", None, "int")
+
+
+def occasion(table: str, *, silver_id: str) -> Occasion:
+    return Occasion(
+        table=table,
+        at=datetime(2026, 1, 2, tzinfo=UTC),
+        attempt="20260102T000000Z-0badcafe",
+        bronze_version=3,
+        silver_id=silver_id,
+        silver_step=7,
+    )
+
+
+def said(spark: SparkSession, folder: Path) -> list[tuple[str, str]]:
+    lines = spark.read.format("delta").load(folder.as_uri()).collect()
+    return sorted((line["table"], line["silver_id"]) for line in lines)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
+from chain import table_of  # type: ignore[import-not-found]
 from shapes import (  # type: ignore[import-not-found]
-    FIRST,
+    NAME,
     SECOND,
     SHAPED,
     THIRD,
@@ -17,6 +19,11 @@ from shapes import (  # type: ignore[import-not-found]
     shapes,
     types,
 )
+
+
+def clock(*parts: int) -> datetime:
+    """A time without a zone, as TIMESTAMP_NTZ is."""
+    return datetime(*parts)  # type: ignore[arg-type]  # noqa: DTZ001
 
 
 def test_an_added_column_is_null_in_older_rows(chain):
@@ -48,8 +55,8 @@ def test_the_first_timestamp_of_a_table_is_added_like_any_column(chain):
 
     assert rows(chain) == {
         1: {"b": None, "c": None},
-        2: {"b": datetime(1970, 1, 1), "c": None},
-        3: {"b": datetime(1970, 1, 1, 0, 0, 0, 1), "c": 3},
+        2: {"b": clock(1970, 1, 1), "c": None},
+        3: {"b": clock(1970, 1, 1, 0, 0, 0, 1), "c": 3},
     }
 
 
@@ -115,7 +122,7 @@ def test_every_type_widens_where_no_value_changes(chain):
             "digits": Decimal("1.25"),
             "scale": Decimal("1.2500"),
             "scale_alone": Decimal("123.2500"),
-            "day": datetime(2022, 1, 8),
+            "day": clock(2022, 1, 8),
         },
         2: {
             "short_int": 70_000,
@@ -125,7 +132,7 @@ def test_every_type_widens_where_no_value_changes(chain):
             "digits": Decimal("1234567.89"),
             "scale": Decimal("12345.6789"),
             "scale_alone": Decimal("1.2345"),
-            "day": datetime(2023, 11, 14, 22, 13, 20, 1),
+            "day": clock(2023, 11, 14, 22, 13, 20, 1),
         },
     }
     assert {(change, column) for change, column, *_ in logged(chain)} == {
@@ -174,4 +181,17 @@ def test_two_shapes_of_one_batch_and_batches_that_wait_are_taken_at_once(chain):
         ("added", "b", None, "bigint", [SECOND, THIRD]),
         ("added", "c", None, "string", [THIRD]),
     ]
-    assert FIRST not in logged(chain)[1][4]
+
+
+def test_a_renamed_table_goes_on_in_its_second_topic(chain):
+    (shape,) = shapes({"a": "int"})
+    renamed = table_of(NAME, *SHAPED.topics, "cases.renamed")
+    know(chain, shape)
+    chain.ingest(SHAPED, [record(shape, 0, 1, a=1), record(shape, 1, 2, a=2)])
+    chain.merge(SHAPED)
+    know(chain, shape, topic="cases.renamed")
+    chain.ingest(renamed, [replace(record(shape, 7, 2, op="u", a=3), topic="cases.renamed", offset=0)])
+
+    chain.merge(renamed)
+
+    assert rows(chain) == {1: {"a": 1}, 2: {"a": 3}}

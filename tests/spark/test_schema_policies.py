@@ -170,8 +170,7 @@ def test_a_strict_table_stops_at_any_change_and_says_all_of_it(chain):
 
 
 def test_another_table_goes_on(misfit):
-    (key_id, key), (value_id, value) = INT.schemas.items()
-    misfit.registry.register(OTHER.topics[0], keys={key_id: key}, values={value_id: value})
+    know(misfit, INT, topic=OTHER.topics[0])
     misfit.ingest(OTHER, [replace(record(INT, 0, 1, a=1), topic=OTHER.topics[0])])
 
     assert misfit.merge(OTHER).status is TableStatus.ADVANCED

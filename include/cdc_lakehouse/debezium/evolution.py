@@ -1,4 +1,4 @@
-"""Types of one column over time: those that meet in Avro (`avro.typed.meeting`), and those that grow in Delta.
+"""Types of one column over time: those that meet in Avro (`avro.typed.meeting`), or grow in Delta.
 
 One MySQL column, TINYINT(1), is a boolean and a small number, depending on snapshot or stream
 (`cdc-semantics` §4).

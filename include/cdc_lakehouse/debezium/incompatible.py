@@ -1,4 +1,4 @@
-"""What a table does with a column whose new type its old one cannot take: a column beside it, or a new type."""
+"""What a table does with a type that its column cannot take: a column beside it, or another type."""
 
 from __future__ import annotations
 

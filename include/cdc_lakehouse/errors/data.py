@@ -77,8 +77,8 @@ class IncompatibleSchemaError(DataError):
     code = "INCOMPATIBLE_SCHEMA"
     sentence = "column {column} of {table} was {was} and is now {now}"
     advice = (
-        "Bronze was made anew with a type that silver cannot take over without loss. Rebuild silver of the table "
-        "from this bronze, or bring the older bronze back; the runbook has both."
+        "Bronze was made anew with a type that silver cannot take over without loss. Bring the older bronze "
+        "back, or move silver of the table out of the lake: the next merge builds it from this bronze."
     )
     table: str
     column: str
@@ -90,8 +90,8 @@ class SchemaChangedError(DataError):
     code = "SCHEMA_CHANGED"
     sentence = "the columns of {table} changed, and it says `on_schema_change: strict`: {diff}"
     advice = (
-        "Silver was left as it is; bronze goes on. To take the change: set `on_schema_change: evolve` for the "
-        "table, clear silver_merge, and set it back. Or undo the change at the source."
+        "Silver was left as it is; bronze goes on. To take the change: set `on_schema_change: evolve` for "
+        "the table, clear `silver_merge`, and set it back. Nothing else has to be done."
     )
     table: str
     diff: str
@@ -102,9 +102,9 @@ class SchemaMisfitError(DataError):
     code = "SCHEMA_MISFIT"
     sentence = "{count} record(s) of {table} hold values that fit no type of the table: {diff}"
     advice = (
-        "Bronze keeps them with their bytes and goes on. Set `on_schema_change: side_column` for the table and "
-        "clear `quarantine_replay`: the values get a column beside the old one. Or undo the change at the "
-        "source and close these cases, or rebuild the table."
+        "Bronze keeps them with their bytes and goes on. Set `on_schema_change: side_column` for the table "
+        "and clear `quarantine_replay`: the values get a column beside the old one. Or undo the change at "
+        "the source and close these cases, or rebuild the table."
     )
     table: str
     count: int
@@ -159,9 +159,9 @@ class KeySchemaDriftError(DataError):
     code = "KEY_SCHEMA_DRIFT"
     sentence = "the key of {table} was ({was}) and is now ({now})"
     advice = (
-        "Rows of both keys cannot live in one table. Bronze keeps these records with their bytes and goes on; "
-        "silver was left as it is. Rebuild the table from a new snapshot, or undo the change at the source and "
-        "close these cases."
+        "Rows of both keys cannot live in one table. Bronze keeps these records with their bytes and goes "
+        "on; silver was left as it is. Rebuild the table from a new snapshot, or undo the change at the "
+        "source and close these cases."
     )
     table: str
     was: str

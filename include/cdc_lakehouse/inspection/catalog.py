@@ -29,7 +29,7 @@ class NamedTable:
 class Catalog:
     """`silver_shop.orders` always; `silver.orders` too while no other pipeline has a table `orders`.
 
-    So too `silver.__schema_changes`, which says what was changed in the schemas of a pipeline's silver tables.
+    So too `silver.__schema_changes`, the log of what was changed in the schemas of silver.
     """
 
     tables: tuple[NamedTable, ...]

@@ -78,7 +78,7 @@ class Lake:
 
     @property
     def schema_changes(self) -> str:
-        """The log of what was changed in silver's schemas. No table can have its name: those begin otherwise."""
+        """The log of what was changed in silver's schemas. No table has its name: those begin otherwise."""
         return f"{self.root}/silver/{safe(self.pipeline)}/{SCHEMA_CHANGES}"
 
     @property

@@ -1,4 +1,4 @@
-"""Records whose values fit no column of the table: they stop silver of the table, and this says what changed."""
+"""Records whose values fit no column of the table: they stop silver of it, and this says what changed."""
 
 from __future__ import annotations
 
