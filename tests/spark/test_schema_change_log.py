@@ -11,6 +11,8 @@ from chain import Chain  # type: ignore[import-not-found]
 from pyspark.sql import SparkSession
 from shapes import NAME, SECOND, SHAPED, know, logged, record, rows, shapes, types  # type: ignore[import-not-found]
 
+from cdc_lakehouse.inspection.catalog import Catalog
+from cdc_lakehouse.inspection.query import LakeQueries
 from cdc_lakehouse.silver import follow
 from cdc_lakehouse.silver.change_log import Occasion, keep
 from cdc_lakehouse.silver.evolution import ChangeKind, ColumnChange
@@ -59,6 +61,19 @@ def test_a_line_says_who_changed_what_when_and_for_which_version(grown):
     assert (line["was"], line["now"], line["value_schema_ids"]) == ("decimal(5,2)", "decimal(7,2)", [SECOND])
     assert (line["bronze_version"], line["silver_step"]) == (2, 2)
     assert line["attempt"].startswith(f"{line['at']:%Y%m%d}")
+
+
+def test_the_log_can_be_queried_by_its_name(grown):
+    grown.merge(SHAPED)
+    pipeline = grown.application(SHAPED).pipeline
+    queries = LakeQueries(Catalog.of(grown.root, [pipeline]))
+
+    found = queries.run('select "column", value_schema_ids from silver.__schema_changes order by 1')
+
+    assert found.to_pylist() == [
+        {"column": "a", "value_schema_ids": [SECOND]},
+        {"column": "b", "value_schema_ids": [SECOND]},
+    ]
 
 
 def test_a_merge_without_a_change_says_nothing(grown):

@@ -138,7 +138,10 @@ def _resolved(
     if before is None:
         return new
     if existing is None and policy is not OnSchemaChange.SIDE_COLUMN:
-        return with_newest_types(before, new)
+        newest = with_newest_types(before, new)
+        if newest != evolve_leniently(before, new):
+            logger.warning("types do not meet: the table begins with the newest ones")
+        return newest
     return _evolved(before, new, table=table, policy=policy)
 
 
