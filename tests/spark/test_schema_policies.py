@@ -89,6 +89,21 @@ def test_side_columns_and_a_replay_let_silver_catch_up(misfit):
     assert logged(misfit) == [("side_column", "a__v2", "int", "string", [SECOND])]
 
 
+def test_a_replay_makes_a_side_column_of_timestamps_too(chain):
+    old, new = shapes({"a": "int"}, {"a": "timestamp"})
+    know(chain, old)
+    chain.ingest(SHAPED, [record(old, 0, 1, a=1)])
+    chain.merge(SHAPED)
+    know(chain, new)
+    chain.ingest(SHAPED, [record(new, 1, 2, a=0)])
+
+    result = chain.replay(BESIDE)
+
+    chain.merge(BESIDE)
+    assert result.counts == {"waiting": 1, "closed": 1}
+    assert types(chain) == {"a": "int", "a__v2": "timestamp_ntz"}
+
+
 def test_a_replay_and_an_ingest_agree_about_the_side_column(misfit):
     misfit.replay(BESIDE)
     misfit.ingest(BESIDE, [record(TEXT, 2, 3, a="three"), record(INT, 3, 4, a=4)])

@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from cdc_lakehouse.lake.delta_transaction import NTZ, NTZ_FEATURE
-from cdc_lakehouse.lake.names import literal, quoted
+from cdc_lakehouse.lake.delta_transaction import NTZ
+from cdc_lakehouse.lake.names import quoted
+from cdc_lakehouse.lake.tables import allow_timestamps
 from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, ChangeKind, ColumnChange
 
 SILVER_PROPERTIES = {
@@ -37,8 +38,7 @@ def apply_columns(session: SparkSession, uri: str, changes: Sequence[ColumnChang
     """A second call with the same changes fails on the column that is there already: plan again first."""
     table = quoted("delta", uri)
     if any(NTZ in each.now for each in changes):
-        features = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in NTZ_FEATURE.items())
-        session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({features})")
+        allow_timestamps(session, uri)
     added = [each for each in changes if each.kind is not ChangeKind.WIDENED]
     if added:
         columns = ", ".join(f"{quoted(each.column)} {each.now} {_place(each.after)}" for each in added)
