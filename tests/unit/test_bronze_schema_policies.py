@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from debezium_records import columns, envelope_schema, field, key_schema, optional  # type: ignore[import-not-found]
 
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.bronze.schemas import resolve_subjects
 from cdc_lakehouse.config.models import OnSchemaChange
 from cdc_lakehouse.debezium.columns import Column
@@ -26,7 +27,9 @@ class ScriptedSchemas:
         self._values = values
 
     def of_topic(self, _topic: str) -> TopicTexts:
-        values = {number: json.dumps(value) for number, value in enumerate(self._values, 9)}
+        values: dict[SchemaRef, str] = {
+            number: json.dumps(value) for number, value in enumerate(self._values, 9)
+        }
         return TopicTexts(keys={7: json.dumps(key_schema())}, values=values)
 
 
