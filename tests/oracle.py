@@ -122,10 +122,8 @@ class History:
         for event in self._walk(key):
             if below is not None and event.place >= below:
                 break
-            if event.op in ("t", "d"):
-                image = self._without(event, image)
-            else:
-                image = self._after(event, image)
+            does = self._without if event.op in ("t", "d") else self._after
+            image = does(event, image)
         return image
 
     def _without(self, event: Event, image: Image | None) -> Image | None:

@@ -25,10 +25,13 @@ class _Part(BaseModel):
 class Table(_Part):
     key: Annotated[tuple[str, ...], Field(min_length=1)]
     columns: dict[str, str]
-    """Column -> `int`, `long`, `string` or `decimal(p,s)`; a key's is required unless it ends in `?`."""
+    """Column -> `short`, `int`, `long`, `float`, `double`, `string`, `date`, `timestamp`, `decimal(p,s)` or
+    `enum(a,b)`; a key's is required unless it ends in `?`."""
     deletes: Literal["hard", "soft"] = "hard"
     columns_from_batch: dict[int, dict[str, str]] = {}
     """What the writer sends from that batch on, where it is not `columns`."""
+    side_columns: tuple[str, ...] = ()
+    """Columns that the table gets beside others; with any, it says `on_schema_change: side_column`."""
 
 
 class SourcePosition(_Part):
@@ -124,7 +127,8 @@ class Case(_Part):
     @property
     def all_columns(self) -> tuple[str, ...]:
         writers = [self.table.columns, *self.table.columns_from_batch.values()]
-        return tuple(dict.fromkeys(name for columns in writers for name in columns))
+        names = (name for columns in writers for name in columns)
+        return tuple(dict.fromkeys([*names, *self.table.side_columns]))
 
 
 def read_case(path: Path) -> Case:

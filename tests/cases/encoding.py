@@ -15,10 +15,17 @@ from unit.debezium_records import (  # type: ignore[import-not-found]
     field,
     framed,
     optional,
+    semantic,
     source,
 )
 
-_DECIMAL = "decimal("
+_DECIMAL, _ENUM = "decimal(", "enum("
+_NODES: dict[str, Any] = {
+    **{kind: kind for kind in ("int", "long", "float", "double", "string")},
+    "short": {"type": "int", "connect.type": "int16"},
+    "date": semantic("int", "io.debezium.time.Date"),
+    "timestamp": semantic("long", "io.debezium.time.MicroTimestamp"),
+}
 COMMIT_MILLIS = 1_700_000_000_123
 
 
@@ -137,9 +144,14 @@ def _node(kind: str) -> Any:
     if kind.startswith(_DECIMAL):
         precision, scale = kind.removeprefix(_DECIMAL).removesuffix(")").split(",")
         return decimal(int(precision), int(scale))
-    if kind.removesuffix("?") not in ("int", "long", "string"):
-        raise ValueError(f"a case knows no type {kind!r}")
-    return kind
+    if kind.startswith(_ENUM):
+        allowed = kind.removeprefix(_ENUM).removesuffix(")")
+        parameters = {"connect.parameters": {"allowed": allowed}}
+        return semantic("string", "io.debezium.data.Enum", **parameters)
+    try:
+        return _NODES[kind.removesuffix("?")]
+    except KeyError:
+        raise ValueError(f"a case knows no type {kind!r}") from None
 
 
 def _avro(value: Any, kind: str) -> Any:

@@ -47,10 +47,10 @@ def first_id(case: Case) -> int:
 
 
 def key_kind(case: Case) -> str:
-    """Who opens a source epoch, or clears the table, does so for all of it, and has a table to itself."""
-    kind = "keyed_by_" + "_".join(case.table.key)
-    if case.concerns_the_table:
+    """Who opens a source epoch, clears the table or has an option does so for all of it, and has its own."""
+    if case.concerns_the_table or case.table.side_columns:
         return str(case.name)
+    kind = "keyed_by_" + "_".join(case.table.key)
     return kind if case.table.deletes == "hard" else f"soft_{kind}"
 
 
@@ -77,7 +77,9 @@ def outcomes(engine, tmp_path_factory) -> dict[str, Outcome]:
 
 def outcome_of(engine, tmp_path_factory, kind: str, cases: list[Case]) -> Outcome:
     stepwise = Chain(engine, root=tmp_path_factory.mktemp(kind).as_uri())
-    table = table_of(kind, *(case.topic for case in cases), deletes=cases[0].table.deletes)
+    policy = "side_column" if any(case.table.side_columns for case in cases) else "evolve"
+    options = {"deletes": cases[0].table.deletes, "on_schema_change": policy}
+    table = table_of(kind, *(case.topic for case in cases), **options)
     for batch in range(1, max(case.batches for case in cases) + 1):
         ingest_batch(stepwise, table, cases, batch=batch, tag=True)
         stepwise.merge(table)

@@ -43,3 +43,9 @@ def test_above_one_of_them_it_stops_and_says_what_and_where(bad, rows):
         f"(bad_frame 1, truncated {bad - 1}), first shop.orders/3@4711"
     )
     assert "quarantine_limit" in caught.value.advice
+
+
+def test_values_that_fit_no_column_are_taken_in_any_number():
+    misfits = Added(rows=10**6, errors_by_code={"incompatible_schema": 10**6}, bad_rows={})
+
+    refuse_in_mass(misfits, LIMIT, table="orders")

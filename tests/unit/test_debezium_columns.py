@@ -36,6 +36,11 @@ def test_the_columns_come_from_the_row_and_the_key():
         (pa.float32(), pa.float64(), pa.float64()),
         (pa.decimal128(8, 2), pa.decimal128(12, 2), pa.decimal128(12, 2)),
         (pa.decimal128(12, 4), pa.decimal128(8, 2), pa.decimal128(12, 4)),
+        (pa.decimal128(8, 2), pa.decimal128(12, 4), pa.decimal128(12, 4)),
+        (pa.decimal128(8, 2), pa.decimal128(8, 4), pa.decimal128(10, 4)),
+        (pa.date32(), pa.timestamp("us"), pa.timestamp("us")),
+        (pa.timestamp("us"), pa.date32(), pa.timestamp("us")),
+        (pa.list_(pa.int64()), pa.list_(pa.int32()), pa.list_(pa.int64())),
         (pa.bool_(), pa.int16(), pa.bool_()),
     ],
 )
@@ -52,7 +57,8 @@ def test_new_columns_come_last_and_missing_ones_stay():
     ("was", "now"),
     [
         (pa.int32(), pa.string()),
-        (pa.decimal128(8, 2), pa.decimal128(12, 4)),
+        (pa.decimal128(38, 2), pa.decimal128(38, 4)),
+        (pa.list_(pa.int32()), pa.list_(pa.int64())),
         (pa.int64(), pa.float64()),
         (pa.timestamp("us"), pa.timestamp("us", tz="UTC")),
     ],

@@ -92,8 +92,17 @@ def test_a_name_that_two_pipelines_have_needs_its_pipeline():
         "silver_shop.orders",
         "silver.refunds",
         "silver_shop.refunds",
+        "silver_shop.__schema_changes",
         "silver_crm.orders",
+        "silver_crm.__schema_changes",
     ]
+
+
+def test_the_log_of_schema_changes_has_a_name(tmp_path):
+    write_deltalake(tmp_path / "silver/shop/__schema_changes", pa.table({"column": ["total"]}))
+    queries = LakeQueries(Catalog.of(tmp_path.as_uri(), [_pipeline("shop", "orders")]))
+
+    assert queries.run("select * from silver.__schema_changes")["column"].to_pylist() == ["total"]
 
 
 def _pipeline(name: str, *tables: str):

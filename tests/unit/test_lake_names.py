@@ -24,6 +24,14 @@ def test_a_name_that_could_leave_its_folder_is_refused(name):
         safe(name)
 
 
+def test_no_table_can_lie_where_the_log_of_schema_changes_does():
+    folder, _, name = LAKE.schema_changes.rpartition("/")
+
+    assert folder == LAKE.silver("orders").rpartition("/")[0]
+    with pytest.raises(ValueError, match="cannot be part of a path"):
+        LAKE.silver(name)
+
+
 def test_identifiers_are_quoted_by_doubling_back_ticks():
     assert quoted("delta", "file:///lake/a`b") == "`delta`.`file:///lake/a``b`"
 

@@ -22,6 +22,7 @@ from cases.encoding import KafkaRecord, records, writers  # type: ignore[import-
 from cases.rows import expected_bronze, in_key_order, specified_silver, told_bronze  # type: ignore[import-not-found]
 from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
+from cdc_lakehouse.debezium.incompatible import with_side_columns
 from cdc_lakehouse.debezium.plans import DecodePlans
 from epochs_oracle import Epochs  # type: ignore[import-not-found]
 from oracle import Refused, silver_of  # type: ignore[import-not-found]
@@ -37,7 +38,8 @@ def decoded(case: Case) -> list[dict[str, Any]]:
     texts, columns = {}, None
     for writer in by_batch.values():
         new = columns_of(*writer.schemas.values(), table=case.name)
-        columns = new if columns is None else evolve_leniently(columns, new)
+        grown = with_side_columns if case.table.side_columns else evolve_leniently
+        columns = new if columns is None else grown(columns, new)
         texts.update(writer.schemas)
     assert columns is not None
     sent = [record for batch in by_batch for record in records(case, by_batch, batch=batch)]

@@ -6,19 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, NotSupportedYetError
+from cdc_lakehouse.errors import BronzeBehindError
 from cdc_lakehouse.lake.ledger import Kind, Ledger
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.silver.plan import (
-    NewColumn,
     first_ledger,
     is_level,
     is_small,
     next_ledger,
-    plan_columns,
     plan_redo,
     plan_work,
-    refuse_system_names,
 )
 
 SOURCE = "shop.public.orders@id1"
@@ -112,61 +109,3 @@ def test_work_is_small_when_both_sides_are(offsets, size, small):
     late = {SOURCE: {1: ((0, half),)}}
 
     assert is_small({SOURCE: {0: (0, offsets - half)}}, late=late, table_bytes=size) is small
-
-
-def test_new_columns_stand_behind_their_neighbour():
-    changes = plan_columns(
-        {"id": "bigint", "z": "string"}, {"id": "bigint", "a": "int", "b": "int"}, table="t"
-    )
-
-    assert changes.added == (NewColumn("a", "int", after="id"), NewColumn("b", "int", after="a"))
-    assert changes.widened == {}
-
-
-def test_a_column_that_bronze_no_longer_has_stays():
-    assert plan_columns({"id": "bigint", "old": "int"}, {"id": "bigint"}, table="t").added == ()
-
-
-@pytest.mark.parametrize(
-    ("was", "now"),
-    [
-        ("smallint", "int"),
-        ("smallint", "bigint"),
-        ("int", "bigint"),
-        ("float", "double"),
-        ("decimal(8,2)", "decimal(12,2)"),
-    ],
-)
-def test_a_column_widens_where_no_value_changes(was, now):
-    assert plan_columns({"a": was}, {"a": now}, table="t").widened == {"a": now}
-
-
-@pytest.mark.parametrize(
-    ("was", "now"),
-    [
-        ("bigint", "int"),
-        ("int", "double"),
-        ("int", "string"),
-        ("decimal(12,2)", "decimal(8,2)"),
-        ("decimal(8,2)", "decimal(12,4)"),
-        ("timestamp", "timestamp_ntz"),
-    ],
-)
-def test_any_other_change_of_a_type_stops_the_table(was, now):
-    with pytest.raises(IncompatibleSchemaError) as caught:
-        plan_columns({"a": was}, {"a": now}, table="t")
-
-    assert (caught.value.table, caught.value.column, caught.value.was, caught.value.now) == (
-        "t",
-        "a",
-        was,
-        now,
-    )
-
-
-@pytest.mark.parametrize("name", ["_cdc_op", "_CDC_anything"])
-def test_a_source_column_that_looks_like_ours_is_refused(name):
-    with pytest.raises(NotSupportedYetError) as caught:
-        refuse_system_names(("id", name), table="orders")
-
-    assert name in caught.value.feature

@@ -10,11 +10,13 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cdc_lakehouse.lake.delta_transaction import NTZ
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, source_of, topic_of
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.quarantine import ERROR
 from cdc_lakehouse.lake.redo import hull_of
+from cdc_lakehouse.lake.tables import allow_timestamps
 from cdc_lakehouse.lake.transaction import commit, fenced_statement
 
 PLACE = ("topic", "partition", "offset", "topic_id")
@@ -52,6 +54,8 @@ def change_in_place(
     same = " AND ".join(f"b.{name} <=> d.{name}" for name in PLACE)
     table = DeltaTable.forPath(session, uri)
     changed = _with_error_like(table.toDF(), rows)
+    if NTZ in rows.schema.json() and NTZ not in table.toDF().schema.json():
+        allow_timestamps(session, uri)
     statement = (
         table.alias("b")
         .merge(changed.alias("d"), f"{same} AND b.decode_error IS NOT NULL")

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
+from cdc_lakehouse.config.models import OnSchemaChange
 from cdc_lakehouse.debezium.columns import (
     TableColumns,
     columns_of,
@@ -17,6 +18,7 @@ from cdc_lakehouse.debezium.columns import (
     key_columns,
     unknown_types,
 )
+from cdc_lakehouse.debezium.incompatible import with_newest_types, with_side_columns
 from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
 from cdc_lakehouse.lake.ledger import Ranges, topic_of
 from cdc_lakehouse.registry.writer_schemas import WriterSchemas
@@ -41,13 +43,14 @@ class KnownSchemas:
     """
     dropped: frozenset[str] = frozenset()
     """Columns that the table leaves out."""
+    policy: OnSchemaChange = OnSchemaChange.EVOLVE
     unknown: frozenset[SchemaRef] = frozenset()
     """Schemas that records name and nobody knows."""
 
     def with_value(self, text: str) -> KnownSchemas:
         """Bronze always ingests: what cannot evolve stays, and its records become undecodable."""
         new = _columns(self.key_text, text, table=self.table, dropped=self.dropped)
-        return replace(self, columns=_evolved(self.columns, new, table=self.table))
+        return replace(self, columns=_evolved(self.columns, new, table=self.table, policy=self.policy))
 
     def with_key(self, text: str) -> KnownSchemas:
         """The first key of a table that had none makes it a table with that key."""
@@ -64,6 +67,7 @@ def resolve_subjects(
     table: str,
     existing: TableColumns | None,
     dropped: frozenset[str] = frozenset(),
+    policy: OnSchemaChange = OnSchemaChange.EVOLVE,
 ) -> KnownSchemas:
     """All versions of the topics' subjects, the oldest first: the exception in a worker stays rare.
 
@@ -84,12 +88,21 @@ def resolve_subjects(
         for ref, text in of_topic.values.items():
             newest_key = list(of_topic.keys.values())[-1] if of_topic.keys else key
             try:
-                grown = _grown(known, newest_key, text, table=table, existing=existing, dropped=dropped)
+                key_text = newest_key if known is None else known.key_text
+                new = _columns(key_text, text, table=table, dropped=dropped)
+                columns = _resolved(known, new, existing=existing, table=table, policy=policy)
             except LakehouseError as exc:
                 reason = exc
                 logger.warning("schema left out", extra={"schema_id": str(ref), "reason": str(exc)})
             else:
-                known = replace(grown, texts={**grown.texts, **of_topic.keys, ref: text})
+                known = KnownSchemas(
+                    table=table,
+                    columns=columns,
+                    texts={**({} if known is None else known.texts), **of_topic.keys, ref: text},
+                    key_text=key_text,
+                    dropped=dropped,
+                    policy=policy,
+                )
     if known is None:
         raise reason
     return known
@@ -136,20 +149,23 @@ def _told(ranges: Ranges) -> str:
     )
 
 
-def _grown(
+def _resolved(
     known: KnownSchemas | None,
-    key: str | None,
-    value: str,
+    new: TableColumns,
     *,
-    table: str,
     existing: TableColumns | None,
-    dropped: frozenset[str],
-) -> KnownSchemas:
-    if known is not None:
-        return known.with_value(value)
-    new = _columns(key, value, table=table, dropped=dropped)
-    columns = new if existing is None else _evolved(existing, new, table=table)
-    return KnownSchemas(table=table, columns=columns, texts={}, key_text=key, dropped=dropped)
+    table: str,
+    policy: OnSchemaChange,
+) -> TableColumns:
+    before = existing if known is None else known.columns
+    if before is None:
+        return new
+    if existing is None and policy is not OnSchemaChange.SIDE_COLUMN:
+        newest = with_newest_types(before, new)
+        if newest != evolve_leniently(before, new):
+            logger.warning("types do not meet: the table begins with the newest ones")
+        return newest
+    return _evolved(before, new, table=table, policy=policy)
 
 
 def _columns(key: str | None, value: str, *, table: str, dropped: frozenset[str]) -> TableColumns:
@@ -159,9 +175,13 @@ def _columns(key: str | None, value: str, *, table: str, dropped: frozenset[str]
     return columns
 
 
-def _evolved(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:
+def _evolved(
+    existing: TableColumns, new: TableColumns, *, table: str, policy: OnSchemaChange
+) -> TableColumns:
     try:
         return evolve(existing, new, table=table)
     except DataError as exc:
         logger.warning("schema does not fit the table", extra={"reason": str(exc)})
+        if policy is OnSchemaChange.SIDE_COLUMN:
+            return with_side_columns(existing, new)
         return evolve_leniently(existing, new)

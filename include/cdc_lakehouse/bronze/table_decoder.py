@@ -63,6 +63,7 @@ class TableDecoder:
             table=table.name,
             existing=None if existing is None else columns_in(existing),
             dropped=frozenset(table.drop_columns),
+            policy=table.on_schema_change,
         )
 
     @property

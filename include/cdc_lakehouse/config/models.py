@@ -61,6 +61,12 @@ class OnQuarantine(StrEnum):
     STOP = "stop"
 
 
+class OnSchemaChange(StrEnum):
+    EVOLVE = "evolve"
+    STRICT = "strict"
+    SIDE_COLUMN = "side_column"
+
+
 class Connections(_Section):
     """Ids of the Airflow connections that the pipeline uses."""
 
@@ -113,6 +119,10 @@ class TableOptions(_Section):
     """While bronze holds records that could not be decoded: `continue` merges the others, later events of the
     same key too; `hold` leaves their keys as they were before and merges all others; `stop` leaves silver as
     it is until none is open."""
+    on_schema_change: OnSchemaChange = OnSchemaChange.EVOLVE
+    """When the source's columns change: `evolve` adds columns and widens types, and stops silver of the table
+    at a type that cannot hold what is there; `side_column` gives the values of such a type a column of their
+    own, `x__v2` beside `x`; `strict` stops silver at any change until a person has taken it."""
     quarantine_limit: QuarantineLimit = QuarantineLimit()
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 500_000
     """Records per micro-batch over all partitions: one bronze commit each."""

@@ -14,7 +14,7 @@ from cdc_lakehouse.avro.typed.columns import ConvertColumn, present
 from cdc_lakehouse.avro.wire import Wire
 from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.envelope import SIDES, Field
-from cdc_lakehouse.debezium.events import KeyDecoder, ValueDecoder
+from cdc_lakehouse.debezium.events import KeyDecoder, ValueDecoder, sent_to
 from cdc_lakehouse.debezium.evolution import fitting_column
 from cdc_lakehouse.debezium.source_columns import (
     SOURCE_FIELDS,
@@ -40,6 +40,7 @@ class _Slot:
 
     column: Column
     sent: bool
+    """Under the name `column.sent_as`."""
     steps: tuple[ConvertColumn, ...] = ()
 
 
@@ -125,10 +126,10 @@ def _is_usual(blocks: list[Wire]) -> bool:
 
 
 def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slot, ...]:
-    sent = {each.name: each.value for each in fields}
+    sent = sent_to(fields, columns)
     slots = []
     for column in columns:
-        plan = sent.get(column.name)
+        plan = sent.get(column)
         steps = (plan.column, fitting_column(plan.type, column.type)) if plan is not None else ()
         slots.append(_Slot(column, plan is not None, tuple(step for step in steps if step is not None)))
     return tuple(slots)
@@ -156,7 +157,7 @@ def _row_of(
     for slot in slots:
         child = None
         if slot.sent and pa.types.is_struct(raw.type):
-            child = raw.field(slot.column.name)
+            child = raw.field(slot.column.sent_as)
             for step in slot.steps:
                 child, refused = step(child)
                 if refused is not None:

@@ -21,6 +21,13 @@ class Column:
     name: str
     type: pa.DataType
     """Final type: what bronze and silver store."""
+    side_of: str | None = None
+    """Where the source changed the type of a column: the column that this one stands beside."""
+
+    @property
+    def sent_as(self) -> str:
+        """The name under which the source sends its values."""
+        return self.name if self.side_of is None else self.side_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,16 @@ def unknown_types(
     return {field.name: field.unknown for field in row if field.unknown}
 
 
+def column_for(sent: str, type_: pa.DataType, columns: tuple[Column, ...]) -> Column | None:
+    """The column that takes values of this type which are `sent` under this name.
+
+    The first that holds them; where none does, the one whose values they are not. None: there is no column.
+    """
+    own = [column for column in columns if column.sent_as == sent]
+    holding = (column for column in own if widened(column.type, type_) is not None)
+    return next(holding, own[0] if own else None)
+
+
 def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableColumns:
     """New columns at the end, types widened, missing columns kept; a `LakehouseError` if that cannot be.
 
@@ -74,16 +91,15 @@ def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableCol
         raise KeySchemaDriftError(table=table, was=_told(existing.key), now=_told(new.key))
     row = {column.name: column for column in existing.row}
     for column in new.row:
-        known = row.get(column.name)
+        known = column_for(column.name, column.type, tuple(row.values())) or row.get(column.name)
         if known is None:
             row[column.name] = column
             continue
-        type_ = widened(known.type, column.type)
+        type_ = widened(known.type, column.type) if known.sent_as == column.name else None
         if type_ is None:
-            raise IncompatibleSchemaError(
-                table=table, column=column.name, was=str(known.type), now=str(column.type)
-            )
-        row[column.name] = replace(known, type=type_)
+            was, now = str(known.type), str(column.type)
+            raise IncompatibleSchemaError(table=table, column=column.name, was=was, now=now)
+        row[known.name] = replace(known, type=type_)
     _refuse_collisions(tuple(row.values()), table=table)
     return TableColumns(key=existing.key or new.key, row=tuple(row.values()))
 
@@ -96,9 +112,9 @@ def evolve_leniently(existing: TableColumns, new: TableColumns) -> TableColumns:
     row = {column.name: column for column in existing.row}
     names = {name.casefold() for name in row}
     for column in new.row:
-        known = row.get(column.name)
+        known = column_for(column.name, column.type, tuple(row.values()))
         if known is not None:
-            row[column.name] = replace(known, type=widened(known.type, column.type) or known.type)
+            row[known.name] = replace(known, type=widened(known.type, column.type) or known.type)
         elif column.name.casefold() not in names:
             row[column.name] = column
             names.add(column.name.casefold())

@@ -8,8 +8,9 @@ from functools import lru_cache, partial
 from typing import Any
 
 from cdc_lakehouse.avro.faults import RecordFault, ValueFault
+from cdc_lakehouse.avro.typed.plans import ValuePlan
 from cdc_lakehouse.avro.typed.values import Convert
-from cdc_lakehouse.debezium.columns import Column
+from cdc_lakehouse.debezium.columns import Column, column_for
 from cdc_lakehouse.debezium.envelope import Envelope, Field, Record, plan_envelope, plan_key
 from cdc_lakehouse.debezium.evolution import fitting
 from cdc_lakehouse.debezium.faults import EventFault
@@ -64,12 +65,13 @@ class _Slot:
     """How a column of the table gets its value from a raw record of one writer."""
 
     name: str
-    sent: bool
+    sent_as: str | None
+    """None where this writer does not send it."""
     convert: Convert | None
     fit: Convert | None
 
     def value(self, raw: Mapping[str, Any]) -> Any:
-        value = raw[self.name] if self.sent else None
+        value = None if self.sent_as is None else raw[self.sent_as]
         if value is None:
             return None
         try:
@@ -149,15 +151,21 @@ def _planned(plan: Any, text: str, table: str) -> Any:
         raise RecordFault(EventFault.NOT_AN_ENVELOPE, str(exc)) from None
 
 
+def sent_to(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> dict[Column, ValuePlan]:
+    """Which columns of the table this writer sends, and how."""
+    targets = [(column_for(each.name, each.value.type, columns), each.value) for each in fields]
+    return {column: value for column, value in targets if column is not None}
+
+
 def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slot, ...]:
-    sent = {each.name: each.value for each in fields}
-    strange = [name for name in sent if name not in {column.name for column in columns}]
+    strange = [each.name for each in fields if column_for(each.name, each.value.type, columns) is None]
     if strange:
         raise RecordFault(ValueFault.INCOMPATIBLE_SCHEMA, f"{strange[0]}: the table has no such column")
+    sent = sent_to(fields, columns)
     return tuple(
-        _Slot(column.name, sent=True, convert=plan.convert, fit=fitting(plan.type, column.type))
-        if (plan := sent.get(column.name)) is not None
-        else _Slot(column.name, sent=False, convert=None, fit=None)
+        _Slot(column.name, column.sent_as, convert=plan.convert, fit=fitting(plan.type, column.type))
+        if (plan := sent.get(column)) is not None
+        else _Slot(column.name, sent_as=None, convert=None, fit=None)
         for column in columns
     )
 

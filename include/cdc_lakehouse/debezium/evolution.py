@@ -1,4 +1,4 @@
-"""Types of one column over time: those that meet in Avro (`avro.typed.meeting`), and MySQL's flags.
+"""Types of one column over time: those that meet in Avro (`avro.typed.meeting`), or grow in Delta.
 
 One MySQL column, TINYINT(1), is a boolean and a small number, depending on snapshot or stream
 (`cdc-semantics` §4).
@@ -18,15 +18,33 @@ from cdc_lakehouse.avro.typed.conversions import Cast
 from cdc_lakehouse.avro.typed.values import Convert
 
 _FLAGS = (pa.bool_(), pa.int16())
+_DATE, _TIMESTAMP = pa.date32(), pa.timestamp("us")
+_DAY = 86_400_000_000
+_MOST_DIGITS = 38
 
 
 def widened(was: pa.DataType, now: pa.DataType) -> pa.DataType | None:
-    """The type that a column of `was` gets so that it holds `now` too; None when there is none."""
+    """The type that a column of `was` gets so that it holds `now` too; None when there is none.
+
+    What comes out is `was`, or what Delta's type widening makes of it without touching a file.
+    """
     if was in _FLAGS and now in _FLAGS:
         return was
-    if pa.types.is_nested(was) and was != now:
+    if {was, now} == {_DATE, _TIMESTAMP}:
+        return _TIMESTAMP
+    if pa.types.is_decimal128(was) and pa.types.is_decimal128(now):
+        return _widened_decimal(was, now)
+    grown = meeting.widened(was, now)
+    if pa.types.is_nested(was) and grown != was:
         return None  # a stored struct or list that grows inside is more than a merge of ours can do
-    return meeting.widened(was, now)
+    return grown
+
+
+def _widened_decimal(was: pa.DataType, now: pa.DataType) -> pa.DataType | None:
+    """As many digits on either side of the point as either has; None where no type has that many."""
+    scale = max(was.scale, now.scale)
+    precision = max(was.precision - was.scale, now.precision - now.scale) + scale
+    return pa.decimal128(precision, scale) if precision <= _MOST_DIGITS else None
 
 
 def fitting(value: pa.DataType, column: pa.DataType) -> Convert | None:
@@ -38,6 +56,8 @@ def fitting(value: pa.DataType, column: pa.DataType) -> Convert | None:
         return int
     if value == pa.int16() and column == pa.bool_():
         return _flag
+    if value == _DATE and column == _TIMESTAMP:
+        return _midnight
     return meeting.fitting(value, column)
 
 
@@ -47,6 +67,8 @@ def fitting_column(value: pa.DataType, column: pa.DataType) -> ConvertColumn | N
         return Cast(column, int)
     if value == pa.int16() and column == pa.bool_():
         return Flag()
+    if value == _DATE and column == _TIMESTAMP:
+        return Midnight()
     return meeting.fitting_column(value, column)
 
 
@@ -57,6 +79,18 @@ class Flag:
     def __call__(self, column: pa.Array) -> tuple[pa.Array, Refused]:
         found = numbers_of(column, np.int16)
         return column.cast(pa.bool_()), refused_of(column, (found < 0) | (found > 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Midnight:
+    """Twin of the fit of a date to a timestamp column: final dates are of the years 1 to 9999, so all fit."""
+
+    def __call__(self, column: pa.Array) -> tuple[pa.Array, Refused]:
+        return column.cast(_TIMESTAMP), None
+
+
+def _midnight(days: int) -> int:
+    return days * _DAY
 
 
 def _flag(value: int) -> bool:

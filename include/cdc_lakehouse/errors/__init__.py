@@ -31,6 +31,7 @@
         ├── LogCutError               LOG_CUT
         ├── ClusterChangedError       CLUSTER_CHANGED
         ├── IncompatibleSchemaError   INCOMPATIBLE_SCHEMA
+        ├── SchemaChangedError        SCHEMA_CHANGED
         ├── SchemaMisfitError         SCHEMA_MISFIT
         ├── QuarantineLimitError      QUARANTINE_LIMIT
         ├── QuarantineOpenError       QUARANTINE_OPEN
@@ -77,6 +78,7 @@ from cdc_lakehouse.errors.data import (
     OffsetsLostError,
     QuarantineLimitError,
     QuarantineOpenError,
+    SchemaChangedError,
     SchemaConflictError,
     SchemaMisfitError,
     TopicMissingError,
@@ -129,6 +131,7 @@ __all__ = [
     "QuarantineOpenError",
     "RegistryUnavailableError",
     "RetryableError",
+    "SchemaChangedError",
     "SchemaConflictError",
     "SchemaMisfitError",
     "SourceEpochOldError",

@@ -76,20 +76,40 @@ class ClusterChangedError(DataError):
 class IncompatibleSchemaError(DataError):
     code = "INCOMPATIBLE_SCHEMA"
     sentence = "column {column} of {table} was {was} and is now {now}"
-    advice = "The change cannot be applied without loss. Rebuild the table or undo the change at the source."
+    advice = (
+        "Bronze was made anew with a type that silver cannot take over without loss. Bring the older bronze "
+        "back, or move silver of the table out of the lake: the next merge builds it from this bronze."
+    )
     table: str
     column: str
     was: str
     now: str
 
 
+class SchemaChangedError(DataError):
+    code = "SCHEMA_CHANGED"
+    sentence = "the columns of {table} changed, and it says `on_schema_change: strict`: {diff}"
+    advice = (
+        "Silver was left as it is; bronze goes on. To take the change: set `on_schema_change: evolve` for "
+        "the table, clear `silver_merge`, and set it back. Nothing else has to be done."
+    )
+    table: str
+    diff: str
+    """All columns that changed, with the schema that is the first to say so where it is known."""
+
+
 class SchemaMisfitError(DataError):
     code = "SCHEMA_MISFIT"
-    sentence = "{count} record(s) of {table} hold values that fit no type of the table: {detail}"
-    advice = "Bronze keeps them with their bytes. Undo the change at the source, or rebuild the table."
+    sentence = "{count} record(s) of {table} hold values that fit no type of the table: {diff}"
+    advice = (
+        "Bronze keeps them with their bytes and goes on. Set `on_schema_change: side_column` for the table "
+        "and clear `quarantine_replay`: the values get a column beside the old one. Or undo the change at "
+        "the source and close these cases, or rebuild the table."
+    )
     table: str
     count: int
-    detail: str
+    diff: str
+    """Column, what it was, what it is now, since which record and schema."""
 
 
 class QuarantineLimitError(DataError):
@@ -138,7 +158,11 @@ class UnknownKeyHeldError(DataError):
 class KeySchemaDriftError(DataError):
     code = "KEY_SCHEMA_DRIFT"
     sentence = "the key of {table} was ({was}) and is now ({now})"
-    advice = "Rows of both keys cannot live in one table. Rebuild the table from a new snapshot."
+    advice = (
+        "Rows of both keys cannot live in one table. Bronze keeps these records with their bytes and goes "
+        "on; silver was left as it is. Rebuild the table from a new snapshot, or undo the change at the "
+        "source and close these cases."
+    )
     table: str
     was: str
     now: str

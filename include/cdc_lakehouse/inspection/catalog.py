@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from cdc_lakehouse.config.models import Pipeline
-from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.names import SCHEMA_CHANGES, Lake
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
-_LAYERS = ("bronze", "silver")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +27,26 @@ class NamedTable:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """`silver_shop.orders` always; `silver.orders` too while no other pipeline has a table `orders`."""
+    """`silver_shop.orders` always; `silver.orders` too while no other pipeline has a table `orders`.
+
+    So too `silver.__schema_changes`, the log of what was changed in the schemas of silver.
+    """
 
     tables: tuple[NamedTable, ...]
 
     @classmethod
     def of(cls, root: str, pipelines: Iterable[Pipeline]) -> Catalog:
-        known = [(pipeline.name, table.name) for pipeline in pipelines for table in pipeline.tables]
-        times = Counter(table for _, table in known)
+        known = [
+            (pipeline.name, layer, name, uri)
+            for pipeline in pipelines
+            for layer, name, uri in _tables_of(pipeline, Lake(root=root, pipeline=pipeline.name))
+        ]
+        times = Counter((layer, name) for _, layer, name, _ in known)
         found = []
-        for pipeline, table in known:
-            lake = Lake(root=root, pipeline=pipeline)
-            for layer, uri in zip(_LAYERS, (lake.bronze(table), lake.silver(table)), strict=True):
-                if times[table] == 1:
-                    found.append(NamedTable(layer, table, uri))
-                found.append(NamedTable(f"{layer}_{pipeline}", table, uri))
+        for pipeline, layer, name, uri in known:
+            if times[layer, name] == 1:
+                found.append(NamedTable(layer, name, uri))
+            found.append(NamedTable(f"{layer}_{pipeline}", name, uri))
         return cls(tuple(found))
 
     def mentioned(self, query: str) -> list[NamedTable]:
@@ -58,3 +62,11 @@ class Catalog:
         same_layer = [found for found in same_name if found.startswith("silver.")] or same_name
         close = get_close_matches(wanted, known, n=1, cutoff=0.5)
         return next(iter([*same_layer, *close] if "." not in wanted else [*close, *same_layer]), None)
+
+
+def _tables_of(pipeline: Pipeline, lake: Lake) -> Iterator[tuple[str, str, str]]:
+    """Layer, name, place."""
+    for table in pipeline.tables:
+        yield "bronze", table.name, lake.bronze(table.name)
+        yield "silver", table.name, lake.silver(table.name)
+    yield "silver", SCHEMA_CHANGES, lake.schema_changes

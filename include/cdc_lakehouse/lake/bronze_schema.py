@@ -7,14 +7,25 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from cdc_lakehouse.debezium.bronze import bronze_schema
 from cdc_lakehouse.debezium.columns import Column, TableColumns
+from cdc_lakehouse.debezium.envelope import SIDES
 
 INGESTED_AT = StructField("ingested_at", TimestampType())
 ATTEMPT = StructField("attempt", StringType())
 
 
+SIDE_OF = "cdc_lakehouse.side_of"
+"""In the metadata of a column of the row, so that no name has to be read for a meaning."""
+
+
 def table_schema(columns: TableColumns) -> StructType:
     """What the Avro UDF gives out and the table holds: a decoded row, and which attempt wrote it when."""
-    return StructType([*from_arrow_schema(bronze_schema(columns)).fields, INGESTED_AT, ATTEMPT])
+    fields = from_arrow_schema(bronze_schema(columns)).fields
+    sides = {column.name: column.side_of for column in columns.row if column.side_of is not None}
+    for field in fields if sides else ():
+        if field.name in SIDES and isinstance(field.dataType, StructType):
+            for own in field.dataType.fields:
+                own.metadata = {SIDE_OF: sides[own.name]} if own.name in sides else {}
+    return StructType([*fields, INGESTED_AT, ATTEMPT])
 
 
 def columns_in(schema: StructType) -> TableColumns:
@@ -27,4 +38,11 @@ def _fields(schema: StructType, name: str) -> tuple[Column, ...]:
     struct = schema[name].dataType
     if not isinstance(struct, StructType):
         raise TypeError(f"{name} of a bronze table is {struct}, not a struct")
-    return tuple(Column(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in struct.fields)
+    return tuple(
+        Column(
+            field.name,
+            to_arrow_type(field.dataType, timezone="UTC"),
+            side_of=(field.metadata or {}).get(SIDE_OF),
+        )
+        for field in struct.fields
+    )

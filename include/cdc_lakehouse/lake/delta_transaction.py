@@ -59,6 +59,11 @@ _FEATURES = frozenset(
 columns, …) our files would be read wrong."""
 
 
+NTZ = "timestamp_ntz"
+NTZ_FEATURE = {"delta.feature.timestampNtz": "supported"}
+"""What a table asks for that gets its first column of this type; Delta does not enable it by itself then."""
+
+
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A Parquet file that lies in the table's folder already."""
@@ -238,6 +243,8 @@ class DeltaTransaction:
         )
         document = json.loads(metadata.json())
         document["metaData"]["schemaString"] = widened.json()
+        if NTZ in document["metaData"]["schemaString"]:
+            document["metaData"].setdefault("configuration", {}).update(NTZ_FEATURE)
         self._transaction.updateMetadata(self._action(document), False)
         return True
 

@@ -10,6 +10,7 @@ from datetime import datetime
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
 
 SHARED = "-shared"
+SCHEMA_CHANGES = "__schema_changes"
 
 
 def safe(name: str) -> str:
@@ -72,7 +73,17 @@ class Lake:
 
     def schemas(self, registry: str) -> str:
         """Archived writer schemas: an id means the same to all pipelines of one registry."""
-        return f"{self.root}/_ops/schemas/{safe(registry)}"
+        return f"{self.archives}/{safe(registry)}"
+
+    @property
+    def archives(self) -> str:
+        """The folder of the folders of `schemas`."""
+        return f"{self.root}/_ops/schemas"
+
+    @property
+    def schema_changes(self) -> str:
+        """The log of what was changed in silver's schemas. No table has its name: those begin otherwise."""
+        return f"{self.root}/silver/{safe(self.pipeline)}/{SCHEMA_CHANGES}"
 
     @property
     def bronze_tables(self) -> str:

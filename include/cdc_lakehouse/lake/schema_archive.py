@@ -82,6 +82,19 @@ class SchemaArchive:
         return f"{self._folder}/topics/{topic}.json"
 
 
+def archived_text(archives: str, topic: str, ref: SchemaRef) -> str | None:
+    """The schema that records of `topic` mean by `ref`, for whoever does not know their registry.
+
+    None where no archive knows, or two of them know different ones.
+    """
+    texts = set()
+    for folder in files.folders(archives):
+        archive = SchemaArchive(folder.uri)
+        if ref in archive.topic(topic).values and (text := archive.text(ref)) is not None:
+            texts.add(text)
+    return texts.pop() if len(texts) == 1 else None
+
+
 def _opened(uri: str) -> Mapping[str, Any] | None:
     try:
         text = files.read_text_if_there(uri)

@@ -8,7 +8,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from cdc_lakehouse.lake.delta_transaction import create_table
+from cdc_lakehouse.lake.delta_transaction import NTZ_FEATURE, create_table
+from cdc_lakehouse.lake.names import literal, quoted
 
 LOG_RETENTION = "interval 365 days"
 """The newest ledger must outlive any time a table may stand still."""
@@ -21,6 +22,12 @@ def create_if_missing(
     return create_table(
         session, uri, schema=schema, properties={"delta.logRetentionDuration": LOG_RETENTION, **properties}
     )
+
+
+def allow_timestamps(session: SparkSession, uri: str) -> None:
+    """Before the table gets its first TIMESTAMP_NTZ column. A second call changes nothing."""
+    features = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in NTZ_FEATURE.items())
+    session.sql(f"ALTER TABLE {quoted('delta', uri)} SET TBLPROPERTIES ({features})")
 
 
 def schema_of(session: SparkSession, uri: str) -> StructType | None:

@@ -14,11 +14,12 @@ from pyspark.sql import functions as F
 
 from cdc_lakehouse.avro.faults import ValueFault
 from cdc_lakehouse.debezium.operations import Operation
-from cdc_lakehouse.errors import SchemaMisfitError, UnsupportedEventError
+from cdc_lakehouse.errors import UnsupportedEventError
 from cdc_lakehouse.lake.applied import Reached
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.place import Place
+from cdc_lakehouse.silver.misfits import refuse_misfits
 from cdc_lakehouse.silver.place import PLACE, SOURCE_EPOCH, place_of_event
 from cdc_lakehouse.silver.read import ROW_OPS
 
@@ -193,13 +194,9 @@ def unavailable_in(rows: DataFrame) -> tuple[str, ...]:
 
 def _errors(rows: DataFrame, *, table: str) -> dict[str, int]:
     """A value that fits no type of the table stops silver: leaving it out would be a silent hole."""
-    counted = (
-        rows.where(waits(rows))
-        .groupBy("decode_error.code")
-        .agg(F.count(F.lit(1)).alias("rows"), F.first("decode_error.detail").alias("detail"))
-        .collect()
-    )
-    for row in counted:
-        if row["code"] == ValueFault.INCOMPATIBLE_SCHEMA:
-            raise SchemaMisfitError(table=table, count=row["rows"], detail=row["detail"])
-    return {row["code"]: row["rows"] for row in counted}
+    waiting = rows.where(waits(rows))
+    counted = waiting.groupBy("decode_error.code").agg(F.count(F.lit(1)).alias("rows")).collect()
+    found = {row["code"]: row["rows"] for row in counted}
+    if ValueFault.INCOMPATIBLE_SCHEMA in found:
+        refuse_misfits(waiting, table=table)
+    return found

@@ -1,4 +1,4 @@
-"""What a MERGE does to which row of silver (`cdc-semantics` §9): conditions and values, decided before it runs.
+"""What a MERGE does to which row of silver (`cdc-semantics` §9): conditions and values, as plain expressions.
 
 `s` is silver's row, `f` the folded change of its key. What `f` does not tell of a row stays as `s` has it, as
 long as `s` is of the same row: nothing reset it since, and it is not a deleted one that was kept.

@@ -1,4 +1,4 @@
-"""Places in the source's order as Spark compares them (`cdc-semantics` rules 2.1, 2.2; twin of `lake.place`)."""
+"""Places in the source's order as Spark compares them (`cdc-semantics` §2; twin of `lake.place`)."""
 
 from __future__ import annotations
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from cdc_lakehouse.errors import BronzeBehindError, IncompatibleSchemaError, NotSupportedYetError
+from cdc_lakehouse.errors import BronzeBehindError
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.ledger import Kind, Ledger, Ranges
 from cdc_lakehouse.lake.progress import Progress, Span, shared, subtracted
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans, coarse, each_span, offsets_in, together, without
 from cdc_lakehouse.silver.clearing import waits_for_the_rest
-
-SYSTEM_PREFIX = "_cdc_"
 
 MOST_PARTS = 1_000
 """Of `passed_over` in a ledger: every attempt reads it."""
@@ -162,63 +159,3 @@ def first_ledger(bronze: Ledger) -> Ledger:
         sources=floors,
         redone=bronze.seq,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class NewColumn:
-    name: str
-    type: str
-    after: str
-    """The column that it stands behind, so that the source's columns stay together."""
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnChanges:
-    added: tuple[NewColumn, ...]
-    widened: Mapping[str, str]
-    """Column -> its new type, in Spark's words."""
-
-
-_WIDER = {
-    "smallint": ("int", "bigint"),
-    "int": ("bigint",),
-    "float": ("double",),
-}
-
-
-def plan_columns(existing: Mapping[str, str], wanted: Mapping[str, str], *, table: str) -> ColumnChanges:
-    """How silver's columns (name -> type) follow those of bronze; nothing is ever dropped."""
-    added, widened, last = [], {}, ""
-    for name, type_ in wanted.items():
-        was = existing.get(name)
-        if was is None:
-            added.append(NewColumn(name, type_, last))
-        elif was != type_:
-            if not _widens(was, type_):
-                raise IncompatibleSchemaError(table=table, column=name, was=was, now=type_)
-            widened[name] = type_
-        last = name
-    return ColumnChanges(added=tuple(added), widened=widened)
-
-
-def refuse_system_names(columns: tuple[str, ...], *, table: str) -> None:
-    """A source column that looks like one of ours would be taken for it."""
-    for name in columns:
-        if name.lower().startswith(SYSTEM_PREFIX):
-            raise NotSupportedYetError(
-                feature=f"the column {name} of {table}: names that start with {SYSTEM_PREFIX} are ours"
-            )
-
-
-def _widens(was: str, now: str) -> bool:
-    if now in _WIDER.get(was, ()):
-        return True
-    before, after = _decimal(was), _decimal(now)
-    return before is not None and after is not None and before[1] == after[1] and before[0] < after[0]
-
-
-def _decimal(type_: str) -> tuple[int, int] | None:
-    if not type_.startswith("decimal("):
-        return None
-    precision, scale = type_.removeprefix("decimal(").removesuffix(")").split(",")
-    return int(precision), int(scale)

@@ -1,4 +1,4 @@
-"""Which keys are computed anew from all that bronze holds of them, to replace what silver has (`architecture` §6).
+"""Keys that are computed anew from all that bronze holds, to replace what silver has (`architecture` §6).
 
 For events that came late: the position gate takes only what is newer than silver's row, and a late event
 may be older than it, or newer than a deletion that left no row.

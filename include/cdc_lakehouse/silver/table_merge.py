@@ -10,32 +10,21 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.config.models import Deletes, Table
+from cdc_lakehouse.config.models import Deletes
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import DeletedRowsKeptError
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.changes import Changes, changes_of
+from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, refuse_system_names
+from cdc_lakehouse.silver.follow import follow_bronze
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.merge import MergeResult, merge
 from cdc_lakehouse.silver.merge_plan import DELETED, MergePlan
-from cdc_lakehouse.silver.plan import (
-    SYSTEM_PREFIX,
-    next_ledger,
-    plan_columns,
-    refuse_system_names,
-    standing_on,
-)
+from cdc_lakehouse.silver.plan import next_ledger, standing_on
 from cdc_lakehouse.silver.refold import REFOLDED
-from cdc_lakehouse.silver.table_schema import (
-    SILVER_PROPERTIES,
-    add_system_columns,
-    apply_columns,
-    as_wide_as,
-    silver_schema,
-    source_types,
-)
+from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, add_system_columns, as_wide_as, silver_schema
 from cdc_lakehouse.silver.tombstones import bury
 
 logger = logging.getLogger(__name__)
@@ -48,7 +37,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     started = time.monotonic()
     changes = changes_of(session, lake, task)
     uri = lake.silver(table.name)
-    rows, is_new = _fitted(session, uri, changes, table)
+    rows, is_new = _fitted(session, application, task, changes)
     read = time.monotonic()
     ledger = _ledger(application, task, changes)
     plan = MergePlan(
@@ -68,18 +57,21 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
 
 
-def _fitted(session: SparkSession, uri: str, changes: Changes, table: Table) -> tuple[DataFrame, bool]:
+def _fitted(
+    session: SparkSession, application: Application, task: MergeTask, changes: Changes
+) -> tuple[DataFrame, bool]:
     """Silver gets the columns of the changes, and they get those that only silver has. True if it is new."""
-    refuse_system_names(tuple(column.name for column in changes.columns.row), table=table.name)
+    table, columns = task.table, changes.columns
+    refuse_system_names(tuple(column.name for column in columns.row), table=table.name)
+    uri = application.lake.silver(table.name)
+    wanted = silver_schema(changes.rows.schema, deletes=table.deletes)
     existing = schema_of(session, uri)
     if existing is None:
-        schema = silver_schema(changes.rows.schema, deletes=table.deletes)
-        create_if_missing(session, uri, schema=schema, properties=SILVER_PROPERTIES)
+        create_if_missing(session, uri, schema=wanted, properties=SILVER_PROPERTIES)
         return changes.rows, True
     if DELETED in existing.names and table.deletes is Deletes.HARD:
         raise DeletedRowsKeptError(table=table.name)
-    wanted = silver_schema(changes.rows.schema, deletes=table.deletes)
-    apply_columns(session, uri, plan_columns(source_types(existing), source_types(wanted), table=table.name))
+    follow_bronze(session, application, task, existing=existing, wanted=wanted, columns=columns)
     add_system_columns(session, uri, existing=existing, wanted=wanted)
     return as_wide_as(existing, changes.rows), False
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
 from cdc_lakehouse.config.models import Deletes
+from cdc_lakehouse.lake.delta_transaction import NTZ
 from cdc_lakehouse.lake.names import quoted
+from cdc_lakehouse.lake.tables import allow_timestamps
+from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, ChangeKind, ColumnChange
 from cdc_lakehouse.silver.merge_plan import DELETED, INCOMPLETE
-from cdc_lakehouse.silver.plan import SYSTEM_PREFIX, ColumnChanges
 
 SILVER_PROPERTIES = {
     "delta.enableDeletionVectors": "true",
@@ -61,16 +63,18 @@ def as_wide_as(table: StructType, rows: DataFrame) -> DataFrame:
     return rows.withColumns(missing) if missing else rows
 
 
-def apply_columns(session: SparkSession, uri: str, changes: ColumnChanges) -> None:
+def apply_columns(session: SparkSession, uri: str, changes: Sequence[ColumnChange]) -> None:
     """A second call with the same changes fails on the column that is there already: plan again first."""
     table = quoted("delta", uri)
-    if changes.added:
-        columns = ", ".join(
-            f"{quoted(column.name)} {column.type} {_place(column.after)}" for column in changes.added
-        )
+    if any(NTZ in each.now for each in changes):
+        allow_timestamps(session, uri)
+    added = [each for each in changes if each.kind is not ChangeKind.WIDENED]
+    if added:
+        columns = ", ".join(f"{quoted(each.column)} {each.now} {_place(each.after)}" for each in added)
         session.sql(f"ALTER TABLE {table} ADD COLUMNS ({columns})")
-    for name, type_ in changes.widened.items():
-        session.sql(f"ALTER TABLE {table} ALTER COLUMN {quoted(name)} TYPE {type_}")
+    for each in changes:
+        if each.kind is ChangeKind.WIDENED:
+            session.sql(f"ALTER TABLE {table} ALTER COLUMN {quoted(each.column)} TYPE {each.now}")
 
 
 def _place(after: str) -> str:

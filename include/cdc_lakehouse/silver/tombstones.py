@@ -1,8 +1,8 @@
 """Deleted keys of a table and where they were deleted, so that no older event brings a row back.
 
-An event that is older than its delete can come after it: the connector sends a block again after a crash, and
-a topic that got more partitions hands keys to other ones. Tombstones are facts about the source, so writing one
-twice, or without the merge that it was written for, does no harm.
+An event that is older than its delete can come after it: the connector sends a block again after a crash,
+and a topic that got more partitions hands keys to other ones. Tombstones are facts about the source, so
+writing one twice, or without the merge that it was written for, does no harm.
 """
 
 from __future__ import annotations
