@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import pyarrow as pa
-from captured_records import topics  # type: ignore[import-not-found]
+from unit.captured_records import topics  # type: ignore[import-not-found]
 from debezium_damage import EVENTS, key_bytes, told, value_bytes  # type: ignore[import-not-found]
-from debezium_records import HEADERS  # type: ignore[import-not-found]
+from unit.debezium_records import HEADERS  # type: ignore[import-not-found]
 
 from cdc_lakehouse.debezium import decode as decoding
 from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID

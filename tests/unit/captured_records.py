@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from debezium_records import HEADERS  # type: ignore[import-not-found]
+from unit.debezium_records import HEADERS  # type: ignore[import-not-found]
 
 from cdc_lakehouse.debezium.columns import Column, TableColumns, columns_of, evolve_leniently
 from cdc_lakehouse.debezium.envelope import plan_envelope

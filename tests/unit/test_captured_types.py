@@ -12,7 +12,7 @@ from typing import Any
 import fastavro
 import pytest
 from avro_columns import columns_read, fastavro_takes  # type: ignore[import-not-found]
-from captured_records import Topic, topics  # type: ignore[import-not-found]
+from unit.captured_records import Topic, topics  # type: ignore[import-not-found]
 from debezium_damage import (  # type: ignore[import-not-found]
     FASTAVRO_IS_LAX,
     batch_decoded_both_ways,
@@ -21,7 +21,7 @@ from debezium_damage import (  # type: ignore[import-not-found]
     truncations,
 )
 from debezium_records import kafka_batch, raw_schema  # type: ignore[import-not-found]
-from postgres_differs import KNOWN, Difference, differences  # type: ignore[import-not-found]
+from unit.postgres_differs import KNOWN, Difference, differences  # type: ignore[import-not-found]
 
 from cdc_lakehouse.avro.writer import writer_schema
 from cdc_lakehouse.debezium.columns import unknown_types
