@@ -1,4 +1,4 @@
-"""Captured records through ingest and merge, and what PostgreSQL says of the rows that silver must hold then."""
+"""Captured records through ingest and merge, and what PostgreSQL says of the rows that silver then has."""
 
 from __future__ import annotations
 

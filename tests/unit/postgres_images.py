@@ -47,7 +47,7 @@ def cut_times(difference: Difference) -> list[Any]:
 
 def cut_to_millis(difference: Difference) -> Any:
     said = _said(difference)
-    items = [item for item in array_items(said)] if difference.sql.endswith("[]") else [said]
+    items = array_items(said) if difference.sql.endswith("[]") else [said]
     cut = [_micros(item, difference.sql) // 1000 * 1000 for item in items]
     return cut if difference.sql.endswith("[]") else cut[0]
 

@@ -78,7 +78,10 @@ KNOWN = (
     Known("shape-array", sql=("box[]", "line[]", "lseg[]", "path[]", "polygon[]", "circle[]")),
     Known("null-item", sql=("types.", "tsvector[]", "pg_lsn[]", "int4multirange[]"), ops=("c", "u", "r")),
     Known(
-        "untouched-number", places=("toasted.free_number",), profiles=(*_PRECISE, "structured"), ops=("c", "u")
+        "untouched-number",
+        places=("toasted.free_number",),
+        profiles=(*_PRECISE, "structured"),
+        ops=("c", "u"),
     ),
     Known("untouched-number", sql=("numeric(1000,1)",), profiles=(*_PRECISE, "structured"), ops=("u",)),
     Known("untouched-list", places=("toasted.moments",), ops=("c", "u")),

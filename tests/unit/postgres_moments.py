@@ -1,4 +1,4 @@
-"""PostgreSQL's text of a moment or an interval into what the decoder must give for it, written apart from it."""
+"""PostgreSQL's text of a moment or an interval into what the decoder must give for it (`postgres_says`)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Inequality:
     trait: Trait = Trait.NONE
 
     def concerns(self, column: SourceFacts) -> bool:
-        """Whether values of the column can be lost. What nobody knows counts as possible, but for `ANY` type."""
+        """Whether it can lose values of the column; what nobody knows of its settings or storage may be."""
         return self._has_type(column) and self._has_setting(column) and _has_trait(column, self.trait)
 
     def _has_type(self, column: SourceFacts) -> bool:
