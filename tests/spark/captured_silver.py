@@ -29,8 +29,8 @@ class Row:
 
 def merged(chain: Chain, topic: Topic) -> Table:
     """Ingest and merge what silver applies of a topic, into a table of its own."""
-    table = table_of(topic.name.replace(".", "_").replace(" ", "_").lower(), topic.records[0]["topic"],
-                     out_of_range="as_null")  # fmt: skip
+    name = topic.name.replace(".", "_").replace(" ", "_").lower()
+    table: Table = table_of(name, topic.records[0]["topic"], out_of_range="as_null")
     ids = {side: {number for number, _ in topic.frames(side)} for side in ("key", "value")}
     texts = {side: {number: topic.schemas[number] for number in ids[side]} for side in ids}
     chain.registry.register(table.topics[0], keys=texts["key"], values=texts["value"])
@@ -40,7 +40,7 @@ def merged(chain: Chain, topic: Topic) -> Table:
 
 
 def applied(topic: Topic) -> list[int]:
-    """Places of the records that silver takes: no value is left out, and they are of one row with one key."""
+    """Places of the records that are compared: of one row with one key, and no value is left out."""
     rows = decode(topic.batch(), topic.plans(null_if_out_of_range=True))
     found = []
     for place, row in enumerate(rows.select(["op", "key", "unavailable"]).to_pylist()):

@@ -31,8 +31,12 @@ CHOSEN = {
 }  # fmt: skip
 """What gives silver another type, or another value of it; a table costs seconds."""
 IN_SILVER = {
-    "null-becomes-default", "no-field",
+    "bit-length", "far-days", "far-moments", "infinity", "interval-months", "long-interval",
+    "long-number", "midnight-as-record", "midnight-as-text", "name", "negative-scale", "not-a-number",
+    "not-a-number-item", "null-becomes-default", "null-item", "old-days", "old-instants", "old-moments",
+    "time-items", "timetz-offset", "trailing-zeros",
 }  # fmt: skip
+"""Of those whose records silver was given; the rest have no field, or are of events that it does not take."""
 TOPICS = [topic for topic in topics() if topic.relation in CHOSEN.get(topic.profile, ())]
 
 

@@ -56,7 +56,9 @@ def test_a_short_number_is_never_out_of_line():
 
 
 def test_the_mode_of_times_is_shown_by_their_names():
-    assert only(named("io.debezium.time.NanoTime")).settings == {"time.precision.mode=nanoseconds"}
+    nanos = frozenset({"time.precision.mode=nanoseconds"})
+
+    assert only(named("io.debezium.time.NanoTime")).settings == nanos
 
 
 def test_a_default_hides_null_only_where_null_is_allowed():
