@@ -35,7 +35,7 @@ def named(name: str, kind: str = "long") -> dict[str, Any]:
         ({"type": "array", "items": "string"}, {"?[]"}),
         ("io.debezium.data.VariableScaleDecimal", {"numeric"}),
         (named("com.acme.Money"), set()),
-        ({"type": "long", "connect.name": ["odd"]}, {"bigint", "oid"}),
+        ({"type": "long", "connect.name": ["odd"]}, {"bigint"}),
     ],
 )  # fmt: skip
 def test_a_field_shows_the_types_that_its_column_may_have(type_, types):
@@ -46,6 +46,14 @@ def test_a_scale_that_postgresql_does_not_have_is_a_negative_one():
     decimal = {**named("org.apache.kafka.connect.data.Decimal", "bytes"), "precision": 5, "scale": 2046}
 
     assert only(decimal).types == {"numeric(p,-s)"}
+
+
+def test_a_decimal_that_states_no_precision_is_money():
+    decimal = {**named("org.apache.kafka.connect.data.Decimal", "bytes"), "precision": 64, "scale": 2}
+    precise = {**decimal, "connect.parameters": {"connect.decimal.precision": "64"}}
+
+    assert only(decimal).types == {"money"}
+    assert only(precise).types == {"numeric(p,s)"}
 
 
 def test_a_short_number_is_never_out_of_line():

@@ -52,6 +52,12 @@ def test_what_differs_is_in_a_column_that_its_schemas_name_or_is_told_as_unseen(
     assert silent == []
 
 
+@TOPICS
+def test_a_column_that_has_a_field_is_never_said_to_have_none(topic: Topic):
+    shown = [facts for number, _ in topic.frames("value") for facts in facts_of(topic.schemas[number])]
+    assert columns_concerned([BY_ID["no-field"]], shown) == ()
+
+
 def row(known: Inequality) -> str:
     types = ", ".join(f"`{each}`" for each in known.types)
     needs = [] if known.trait is Trait.NONE else [known.trait.value]

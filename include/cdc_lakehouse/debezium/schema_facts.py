@@ -13,6 +13,7 @@ from cdc_lakehouse.debezium.source_facts import ARRAY, SourceFacts
 _TIME = "time.precision.mode"
 _CLOCK, _ZONED_CLOCK = "time without time zone", "time with time zone"
 _MOMENT, _INSTANT = "timestamp without time zone", "timestamp with time zone"
+_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 _PRECISE = frozenset({"decimal.handling.mode=precise"})
 _LONGEST_NUMBER_IN_LINE = 38
 """Digits: shorter ones take no more room than the pointer to where they would be stored instead."""
@@ -33,7 +34,7 @@ def _shown(*types: str, time: str = "") -> _Shown:
 _UNSTRUCTURED = "adaptive microseconds nanoseconds connect isostring"
 _BY_NAME: Mapping[str, _Shown] = {
     "io.debezium.data.VariableScaleDecimal": _Shown(frozenset({"numeric"}), _PRECISE),
-    "org.apache.kafka.connect.data.Decimal": _Shown(frozenset({"numeric(p,s)", "money"}), _PRECISE),
+    _DECIMAL: _Shown(frozenset({"numeric(p,s)"}), _PRECISE),
     "io.debezium.time.Date": _shown("date", time="adaptive microseconds nanoseconds"),
     "io.debezium.time.IsoDate": _shown("date", time="isostring"),
     "io.debezium.time.StructuredDate": _shown("date", time="structured"),
@@ -69,7 +70,7 @@ _BY_NAME: Mapping[str, _Shown] = {
 _BY_KIND: Mapping[str, _Shown] = {
     "boolean": _shown("boolean"),
     "int": _shown("integer"),
-    "long": _shown("bigint", "oid"),
+    "long": _shown("bigint"),
     "float": _shown("real"),
     "double": _shown("double precision"),
 }
@@ -146,11 +147,22 @@ def _of(node: Any) -> _Shown:
     name = node.get("connect.name")
     if not isinstance(name, str):
         return _SMALL if node.get("connect.type") == "int16" else _of(node.get("type"))
-    shown = _BY_NAME.get(name, _ANYTHING)
-    scale = node.get("scale")
+    return _named(name, node)
+
+
+def _named(name: str, node: Mapping[str, Any]) -> _Shown:
+    shown, scale = _BY_NAME.get(name, _ANYTHING), node.get("scale")
     if isinstance(scale, int) and scale > _LARGEST_SCALE:
         return replace(shown, types=frozenset({"numeric(p,-s)"}))
+    if name == _DECIMAL and not _states_precision(node):
+        return replace(shown, types=frozenset({"money"}))
     return shown
+
+
+def _states_precision(node: Mapping[str, Any]) -> bool:
+    """Of money the connector knows none."""
+    parameters = node.get("connect.parameters")
+    return isinstance(parameters, dict) and "connect.decimal.precision" in parameters
 
 
 def _branches(node: Any) -> Iterator[Any]:

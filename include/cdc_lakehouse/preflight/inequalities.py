@@ -41,5 +41,5 @@ def _warning(subject: str, concern: Concern) -> Finding:
     return Finding.warning(
         subject,
         f"{known.id} in {', '.join(concern.columns)}: {known.source} becomes {known.lake}{unless}",
-        f"{known.way_out[0].upper()}{known.way_out[1:]}.",
+        f"Way out: {known.way_out}.",
     )
