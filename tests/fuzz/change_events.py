@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import pyarrow as pa
-from captured_records import topics  # type: ignore[import-not-found]
 from debezium_damage import EVENTS, key_bytes, told, value_bytes  # type: ignore[import-not-found]
 from debezium_records import HEADERS  # type: ignore[import-not-found]
 
@@ -25,6 +24,7 @@ from fuzz.batches import (  # type: ignore[import-not-found]
 )
 from fuzz.inputs import Input, Option  # type: ignore[import-not-found]
 from fuzz.oracles import require_fastavro  # type: ignore[import-not-found]
+from unit.captured_records import topics  # type: ignore[import-not-found]
 
 PLAIN = Option(0)
 
@@ -102,6 +102,8 @@ def envelope() -> ChangeEvents:
 def captured() -> list[ChangeEvents]:
     found = []
     for topic in topics():
+        if topic.profile == "late" or topic.relation == "nested":
+            continue  # their schemas are those of `precise` and `arrays`
         plans = topic.plans()
         sides = [tuple(dict.fromkeys(topic.frames(side))) for side in ("key", "value")]
         used = {number: topic.schemas[number] for side in sides for number, _ in side}

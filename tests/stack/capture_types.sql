@@ -27,6 +27,8 @@ INSERT INTO types.numbers (id, small, whole, big, fixed, wide, free)
   VALUES (10, -1, -1, -1, 1.27, 1.27, 170141183460469231731687303715884105728);
 INSERT INTO types.numbers (id, small, whole, big, fixed, wide, free)
   VALUES (11, 63, 64, -65, -1.28, 9223372036854775808, -170141183460469231731687303715884105729);
+INSERT INTO types.numbers (id, free) VALUES (12, (repeat('7', 500) || '.' || repeat('3', 500))::numeric);
+INSERT INTO types.numbers (id, free) VALUES (13, -repeat('9', 1000)::numeric);
 UPDATE types.numbers SET whole = whole + 1, free = free / 3 WHERE id = 1;
 DELETE FROM types.numbers WHERE id = 2;
 
@@ -51,6 +53,12 @@ INSERT INTO types.texts (id) VALUES (3);
 INSERT INTO types.texts (id, free, host, net, mood, raw, varbits) VALUES (4, repeat('é', 300), '::1', 'fe80::/10',
   'ö"', decode(repeat('00ff80', 50), 'hex'), '11111111111111111111');
 INSERT INTO types.texts (id, free, docb, doc) VALUES (5, '__debezium_unavailable_value', '"infinity"', 'null');
+INSERT INTO types.texts (id, doc, docb) VALUES (6,
+  '{"deep": [[[{"ü": "\ud83d\ude00", "n": -0.0}]]], "big": 1e400, "long": 0.1000000000000000055511151231257827021181583404541015625}',
+  '{"deep": [[[{"ü": "\ud83d\ude00", "n": -0.0}]]], "big": 1e400, "long": 0.1000000000000000055511151231257827021181583404541015625}');
+INSERT INTO types.texts (id, fixed, varied, free, host, net, uid, mac, words, letter) VALUES (7, '  a', ' pad  ',
+  E'\x01\x7f\u0085\uFEFF\uFFFD quote" back\\slash', 'fe80::1/64', '192.168.0.0/31', 'FFFFFFFF-ffff-ffff-ffff-ffffffffffff',
+  'ffff.ffff.ffff', 'a:1A,2B,3C,16383 ''it''''s'':5', E'\\377');
 UPDATE types.texts SET free = 'after' WHERE id = 1;
 
 -- section: times
@@ -92,6 +100,14 @@ INSERT INTO types.times (id, day, ts0, ts3, ts6, tz0, tz3, tz6) VALUES (16, '158
 INSERT INTO types.times (id, day, ts6, tz6) VALUES
   (17, '1900-02-28', '1969-12-31 23:59:59.999999', '1969-12-31 23:59:59.9+00');
 INSERT INTO types.times (id, ts6, tz6) VALUES (18, '2300-01-01', '1677-01-01 00:00+00');
+INSERT INTO types.times (id, tz, span) VALUES (19, '15:59:59.5+15:59', '-1 years -2 mons +3 days -04:05:06.000007');
+INSERT INTO types.times (id, tz, span) VALUES (20, '00:00:00-15:59', '-0.000001 seconds');
+INSERT INTO types.times (id, tz, span) VALUES (21, '23:59:59.999999-00:30', '10 years');
+INSERT INTO types.times (id, tz, span) VALUES (22, '12:00+05:45', '-1 days');
+INSERT INTO types.times (id, day, ts6, tz6) VALUES
+  (23, '1582-10-04', '1582-10-15 00:00:00', '1582-10-04 23:59:59.999999+00');
+INSERT INTO types.times (id, day, ts6, tz6) VALUES (24, '1000-02-28', '1899-12-31 23:59:59.999999', '1900-01-01 00:00+00');
+INSERT INTO types.times (id, day, ts6, tz6) VALUES (25, '4713-11-24 BC', '4713-11-24 00:00 BC', '4713-11-24 00:00+00 BC');
 DELETE FROM types.times WHERE id = 2;
 
 -- section: arrays
@@ -112,6 +128,16 @@ INSERT INTO types.arrays VALUES (3, '{NULL,1}', '{NULL,1}', '{NULL,1}', '{NULL}'
   '{NULL}', '{NULL,a}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}',
   '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}');
 INSERT INTO types.arrays (id) VALUES (4);
+INSERT INTO types.arrays (id, days, moments, instants) VALUES (5, '{infinity,2024-02-29}', '{-infinity}', '{infinity,NULL}');
+INSERT INTO types.arrays (id, days, moments, instants, times, zoned) VALUES (6, '{0044-03-15 BC,NULL,10000-01-01}',
+  '{0044-03-15 12:00 BC,20000-02-29}', '{0044-03-15 12:00+00 BC,20000-02-29 00:00+00}', '{24:00,00:00}', '{24:00+00}');
+INSERT INTO types.arrays (id, days, moments, instants) VALUES (9, '{1582-10-04,1000-02-28}',
+  '{1582-10-10 01:02:03.000004,1000-02-28 00:00,1899-12-31 23:59:59.999999}',
+  '{1582-10-10 01:02:03.000004+00,1000-02-28 00:00+00,1899-12-31 23:59:59.999999+00}');
+INSERT INTO types.arrays (id, days) VALUES (10, '{1582-10-10,0044-03-15 BC}');
+INSERT INTO types.arrays (id, reals, doubles, fixed, free) VALUES (7, '{-0,Infinity}', '{NaN,-0,5e-324}', '{NaN}', '{NaN,1}');
+INSERT INTO types.arrays (id, texts, docs, docbs, blobs, chars, varied) VALUES (8, '{"{}","a,b","q\"\\","ö😀",NULL}',
+  '{"{\"n\":12345678901234567890.5}"}', '{"[1e3]","null"}', '{"\\x","\\x00"}', '{a,"  b"}', '{" "}');
 
 -- section: ranges
 CREATE TABLE types.ranges (id int PRIMARY KEY, wholes int4range, bigs int8range, numbers numrange, moments tsrange,
@@ -177,6 +203,27 @@ INSERT INTO types.toasted_full (id, touched, free, raw) VALUES
 UPDATE types.toasted_full SET touched = 1 WHERE id = 1;
 DELETE FROM types.toasted_full WHERE id = 1;
 
+-- section: toasted_lists
+CREATE DOMAIN types.counts AS int[];
+CREATE TABLE types.toasted_lists (id int PRIMARY KEY, touched int, smalls smallint[], reals real[], doubles double precision[],
+  fixed numeric(6,2)[], free numeric[], flags boolean[], instants timestamptz[], times time[], zoned timetz[], hosts inet[],
+  macs macaddr[], chars char(3)[], oids oid[], ranges int4range[], moods types.mood[], docbs jsonb[], words tsvector, path path,
+  area polygon, email types.email, scaled numeric(1000,1), counts types.counts)
+  WITH (toast_tuple_target = 128);
+DO $$ DECLARE name text; BEGIN
+  FOR name IN SELECT attname FROM pg_attribute WHERE attrelid = 'types.toasted_lists'::regclass AND attnum > 2 LOOP
+    EXECUTE format('ALTER TABLE types.toasted_lists ALTER %I SET STORAGE EXTERNAL', name); END LOOP; END $$;
+-- then:
+INSERT INTO types.toasted_lists SELECT 1, 0, array_fill(1::smallint, '{1500}'), array_fill(0.5::real, '{800}'),
+  array_fill(0.5::double precision, '{400}'), array_fill(1.5, '{400}'), array_fill(1.5, '{400}'), array_fill(true, '{2500}'),
+  array_fill('2024-01-01 00:00+00'::timestamptz, '{400}'), array_fill('12:00'::time, '{400}'), array_fill('12:00+00'::timetz, '{200}'),
+  array_fill('10.0.0.1'::inet, '{300}'), array_fill('08:00:2b:01:02:03'::macaddr, '{500}'), array_fill('a'::char(3), '{500}'),
+  array_fill(1::oid, '{800}'), array_fill('[1,5)'::int4range, '{200}'), array_fill('glad'::types.mood, '{800}'),
+  array_fill('1'::jsonb, '{300}'), array_to_tsvector(ARRAY(SELECT 'word' || n FROM generate_series(1, 400) n)),
+  ('[' || repeat('(0,0),', 200) || '(1,1)]')::path, ('(' || repeat('(0,0),', 200) || '(1,1))')::polygon,
+  repeat('e', 2100) || '@b', repeat('9', 999)::numeric, array_fill(1, '{800}');
+UPDATE types.toasted_lists SET touched = 1 WHERE id = 1;
+
 -- section: keys
 CREATE TABLE types.keys (a int, b text, note text, PRIMARY KEY (a, b));
 CREATE TABLE types.keyless (note text, number int);
@@ -211,6 +258,88 @@ INSERT INTO types."Weird Name" VALUES (1, 1, 'a', 'b');
 -- then:
 INSERT INTO types."Weird Name" VALUES (2, 2, NULL, 'ö');
 
+-- section: digits
+CREATE TABLE types.digits (id int PRIMARY KEY, thousand numeric(1000,500), rounded numeric(5,-2), tiny numeric(3,8),
+  most numeric(38,38), over numeric(39,0));
+INSERT INTO types.digits VALUES (1, 0, 0, 0, 0, 0);
+-- then:
+INSERT INTO types.digits VALUES (2, (repeat('7', 500) || '.' || repeat('3', 500))::numeric, 1234567, 0.00000999,
+  ('0.' || repeat('9', 38))::numeric, repeat('9', 39)::numeric);
+INSERT INTO types.digits VALUES (3, ('-0.' || repeat('0', 499) || '1')::numeric, -1234567, -0.00000001,
+  ('-0.' || repeat('0', 37) || '1')::numeric, -repeat('9', 39)::numeric);
+INSERT INTO types.digits (id) VALUES (4);
+
+-- section: domains
+CREATE DOMAIN types.work_email AS types.email CHECK (VALUE LIKE '%@work');
+CREATE DOMAIN types.mood_now AS types.mood;
+CREATE DOMAIN types.birthday AS date NOT NULL DEFAULT '2000-01-01';
+CREATE TABLE types.domains (id int PRIMARY KEY, mail types.work_email, mood types.mood_now, born types.birthday,
+  counts types.counts, mails types.email[], moods types.mood[], prices types.price[]);
+INSERT INTO types.domains VALUES (1, 'a@work', 'glad', '1999-12-31', '{1,NULL}', '{a@b,NULL}', '{glad,"sad, very",NULL}', '{1.5}');
+-- then:
+INSERT INTO types.domains VALUES (2, NULL, NULL, '1999-12-31', NULL, NULL, NULL, NULL);
+INSERT INTO types.domains VALUES (3, 'ö@work', 'ö"', DEFAULT, '{}', '{}', '{"ö\""}', '{-0.01,NULL}');
+
+-- section: nested
+CREATE TABLE types.nested (id int PRIMARY KEY, grid int[], words text[][]);
+INSERT INTO types.nested VALUES (1, '{1,2}', '{a}');
+-- then:
+INSERT INTO types.nested VALUES (2, '{{1,2},{3,NULL}}', '{{a,b},{c,d}}');
+INSERT INTO types.nested VALUES (3, '[0:1]={5,6}', '{}');
+INSERT INTO types.nested VALUES (4, '{{{1},{2}}}', NULL);
+
+-- section: absent
+CREATE TABLE types.outlines (id int PRIMARY KEY, lines line[], parts lseg[], paths path[], areas polygon[], rings circle[]);
+CREATE TABLE types.absent (id int PRIMARY KEY, cash money[], named name[], spans interval[], varbits bit varying[],
+  bits bit(3)[], places point[], boxes box[], pairs types.pair[], path jsonpath, counter xid8, relation regclass,
+  snapshot pg_snapshot, place tid, multis int4multirange[], ranges numrange[], letters "char"[], words tsvector[],
+  macs macaddr8[], lsns pg_lsn[]);
+INSERT INTO types.absent VALUES (1, '{1.5}', '{a}', '{1 day}', '{101}', '{101}', '{"(1,2)"}', '{(1,1),(0,0)}',
+  '{"(1,a)"}', '$.a', '7', 'pg_class', '10:20:10,14,15', '(0,1)', '{"{[1,2)}"}', '{"[1.5,2)"}', '{x}', '{a}',
+  '{08:00:2b:01:02:03:04:05}', '{0/1}');
+-- then:
+INSERT INTO types.absent (id) VALUES (2);
+INSERT INTO types.absent VALUES (3, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '$', '0', 'pg_type', '1:1:', '(1,2)', '{}',
+  '{}', '{}', '{}', '{}', '{}');
+INSERT INTO types.outlines VALUES (1, '{"{1,2,3}"}', '{"[(0,0),(1,1)]"}', '{"[(0,0),(1,1)]"}', '{"((0,0),(1,1),(1,0))"}',
+  '{"<(0,0),2>"}');
+INSERT INTO types.absent (id, bits, boxes, multis, ranges, letters, words, macs, lsns) VALUES (4, '{101,000}', '{(1,1),(0,0)}',
+  '{"{[1,2)}",NULL}', '{"[1.5,2)",NULL}', '{x,NULL}', '{a,NULL}', '{08:00:2b:01:02:03:04:05,NULL}', '{0/1,NULL}');
+
+-- section: typed_keys
+CREATE TABLE types.typed_keys (number int, uid uuid, total numeric(10,2), day date, moment timestamp, instant timestamptz, padded char(4),
+  raw bytea, flag boolean, free numeric, mood types.mood, clock time, note text,
+  PRIMARY KEY (number, uid, total, day, moment, instant, padded, raw, flag, free, mood, clock));
+INSERT INTO types.typed_keys VALUES (1, 'b68a35a7-17ad-35b3-af2a-ae46edb4545a', 1.50, '0001-01-01', '1582-10-10 01:02:03.000004',
+  '1899-12-31 23:59:59.999999+00', 'a', '\x00', false, 1.5, 'glad', '24:00', 'snapshot');
+-- then:
+INSERT INTO types.typed_keys VALUES (2, 'b68a35a7-17ad-35b3-af2a-ae46edb4545a', 1.50, '0001-01-01', '1582-10-10 01:02:03.000004',
+  '1899-12-31 23:59:59.999999+00', 'a ', '\x0000', true, 1e30, 'ö"', '00:00', 'other');
+UPDATE types.typed_keys SET note = 'changed' WHERE flag;
+INSERT INTO types.typed_keys VALUES (3, '00000000-0000-0000-0000-000000000000', -0.01, '9999-12-31', '9999-12-31 23:59:59.999999',
+  '9999-12-31 23:59:59.999999+00', '', '', true, -0.001, 'sad, very', '23:59:59.999999', NULL);
+DELETE FROM types.typed_keys WHERE total < 0;
+
+-- section: strict
+CREATE TABLE types.strict (id int PRIMARY KEY, tag name NOT NULL, grid int[] NOT NULL, moods types.mood[] NOT NULL,
+  twice int NOT NULL GENERATED ALWAYS AS (id * 2) STORED);
+INSERT INTO types.strict VALUES (1, 'a', '{1}', '{glad}');
+-- then:
+INSERT INTO types.strict VALUES (2, 'b', '{{1,2},{3,4}}', '{"sad, very"}');
+
+-- section: made_defaults
+CREATE TABLE types.made_defaults (id int PRIMARY KEY, flag boolean DEFAULT true, uid uuid DEFAULT 'b68a35a7-17ad-35b3-af2a-ae46edb4545b',
+  moment timestamp DEFAULT '2024-01-01', made timestamptz DEFAULT now(), clock time DEFAULT '12:00', span interval DEFAULT '1 day',
+  doc jsonb DEFAULT '{"a": 1}', list int[] DEFAULT '{1}', raw bytea DEFAULT '\x00ff', mood types.mood DEFAULT 'glad',
+  part double precision DEFAULT 0.5, free numeric DEFAULT 1.5, fixed numeric(6,2) DEFAULT 1.5, padded char(3) DEFAULT 'a',
+  bits bit(7) DEFAULT B'1000001', host inet DEFAULT '10.0.0.1', place point DEFAULT '(1,2)', called name DEFAULT 'x');
+INSERT INTO types.made_defaults (id) VALUES (1);
+-- then:
+INSERT INTO types.made_defaults VALUES (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+  NULL, NULL, NULL);
+INSERT INTO types.made_defaults VALUES (3, false, 'b68a35a7-17ad-35b3-af2a-ae46edb4545a', '2025-01-01', '2025-01-01 00:00+00',
+  '13:00', '2 days', '[]', '{}', '', 'ö"', 0.25, 2, 2, 'b', B'0000001', '10.0.0.2', '(0,0)', 'y');
+
 -- section: vectors needs vector
 CREATE EXTENSION vector;
 CREATE TABLE types.vectors (id int PRIMARY KEY, whole vector(3), half halfvec(3), sparse sparsevec(5));
@@ -228,3 +357,4 @@ INSERT INTO types.contrib VALUES (1, 'a=>1, "b c"=>NULL', 'Top.Science', 'HeLLo'
 -- then:
 INSERT INTO types.contrib (id) VALUES (2);
 INSERT INTO types.contrib VALUES (3, '', '', '', '', '{}', '{}');
+INSERT INTO types.contrib VALUES (4, '"q\"" => "\\", "ö" => "😀", "" => ""', 'a.b.c', 'ÖÄ', '<a><![CDATA[<]]></a>', '{a.b}', '{"a b","q\""}');

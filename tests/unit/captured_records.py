@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from debezium_records import HEADERS  # type: ignore[import-not-found]
 
 from cdc_lakehouse.debezium.columns import TableColumns, columns_of, evolve_leniently
 from cdc_lakehouse.debezium.plans import DecodePlans
+from unit.debezium_records import HEADERS  # type: ignore[import-not-found]
 
 FOLDER = Path(__file__).parent / "captured"
 Texts = dict[str, str | None]

@@ -181,12 +181,28 @@ def first_difference(found: tuple[pa.RecordBatch, pa.RecordBatch]) -> Any:
     """None when both are the same; NaN is NaN."""
     if found[0].equals(found[1]):
         return None
-    for place, (one, other) in enumerate(zip(*(each.to_pylist() for each in found), strict=True)):
+    rows = (_numbered(each).to_pylist() for each in found)
+    for place, (one, other) in enumerate(zip(*rows, strict=True)):
         if repr(one) != repr(other):
             return place, {
                 name: (one[name], other[name]) for name in one if repr(one[name]) != repr(other[name])
             }
     return None
+
+
+def _numbered(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """With numbers for moments: years of `datetime` end at 9999."""
+    return batch.cast(pa.schema([field.with_type(_number(field.type)) for field in batch.schema]))
+
+
+def _number(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(type_):
+        return pa.int64()
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_number(type_.value_type)))
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_number(field.type)) for field in type_])
+    return type_
 
 
 def truncations(data: bytes) -> Iterator[bytes]:

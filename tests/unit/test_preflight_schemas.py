@@ -6,12 +6,8 @@ import json
 from collections.abc import Mapping
 
 from cdc_lakehouse.contract import ExitCode
-from cdc_lakehouse.preflight.schemas import (
-    TopicSchemas,
-    null_becomes_default,
-    read_schemas,
-    topic_schema_findings,
-)
+from cdc_lakehouse.preflight.inequalities import unseen_finding
+from cdc_lakehouse.preflight.schemas import TopicSchemas, read_schemas, topic_schema_findings
 from cdc_lakehouse.registry.versions import Version
 
 KEY = json.dumps({"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]})
@@ -72,25 +68,45 @@ def test_a_column_that_cannot_be_stored_is_a_problem_with_its_name():
     assert "column at of orders" in findings[0].sentence
 
 
-def test_nullable_columns_with_a_default_are_named():
-    columns = (
-        {"name": "status", "type": ["string", "null"], "default": "new"},
-        {"name": "note", "type": ["null", "string"], "default": None},
-        {"name": "amount", "type": "int", "default": 0},
-        {"name": "paid", "type": ["boolean", "null"], "default": False},
-    )
-
-    assert null_becomes_default(envelope(*columns)) == ("status", "paid")
-
-
 def test_null_becomes_default_is_a_warning():
     value = envelope({"name": "status", "type": ["string", "null"], "default": "new"})
     findings = list(topic_schema_findings("orders", "t", TopicSchemas(KEY, value)))
 
     assert [(found.level, found.sentence) for found in findings] == [
         ("ok", "columns 2, key id"),
-        ("warning", "NULL becomes DEFAULT: a NULL in status may arrive as the column's default"),
+        (
+            "warning",
+            "null-becomes-default in status: NULL becomes the column's default;"
+            " 1970 where that is a function of time",
+        ),
     ]
+
+
+def test_rare_values_that_differ_are_one_note_and_usual_ones_a_warning_each():
+    columns = (
+        {"name": "at", "type": {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}},
+        {"name": "span", "type": {"type": "long", "connect.name": "io.debezium.time.MicroDuration"}},
+    )
+    findings = list(topic_schema_findings("orders", "t", TopicSchemas(KEY, envelope(*columns))))
+
+    assert [(found.level, found.sentence) for found in findings[1:]] == [
+        ("warning", "interval-months in span: 1 mon becomes 30.4375 days in microseconds"),
+        ("note", "rare values will differ: infinity in at; far-moments in at; long-interval in span"),
+    ]
+
+
+def test_a_dropped_column_may_lose_its_values():
+    value = envelope({"name": "status", "type": ["string", "null"], "default": "new"})
+    dropped = frozenset({"status"})
+
+    assert len(list(topic_schema_findings("orders", "t", TopicSchemas(KEY, value), dropped=dropped))) == 1
+
+
+def test_what_no_schema_shows_is_told():
+    found = unseen_finding()
+
+    assert found.level == "note"
+    assert {"no-field", "generated", "name"} <= set(found.sentence.split(": ")[1].split(", "))
 
 
 def test_a_topic_without_a_value_subject_is_not_checked_and_says_so():

@@ -12,13 +12,14 @@ from cdc_lakehouse.errors import LakehouseError
 
 class Level(StrEnum):
     OK = "ok"
+    NOTE = "note"
     WARNING = "warning"
     PROBLEM = "problem"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One checked thing. A warning lets the pipeline run; a problem does not."""
+    """One checked thing. A problem stops the pipeline; a warning will hurt somebody, a note seldom does."""
 
     level: Level
     subject: str
@@ -29,6 +30,10 @@ class Finding:
     @classmethod
     def fine(cls, subject: str, sentence: str) -> Finding:
         return cls(Level.OK, subject, sentence)
+
+    @classmethod
+    def note(cls, subject: str, sentence: str, advice: str) -> Finding:
+        return cls(Level.NOTE, subject, sentence, advice)
 
     @classmethod
     def warning(cls, subject: str, sentence: str, advice: str) -> Finding:

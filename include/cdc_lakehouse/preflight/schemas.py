@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.debezium.columns import columns_of, unknown_types
+from cdc_lakehouse.debezium.schema_facts import facts_of, row_fields
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.preflight.findings import Finding
+from cdc_lakehouse.preflight.inequalities import inequality_findings, unseen_finding
 from cdc_lakehouse.registry.versions import Version
 
 
@@ -40,6 +42,7 @@ def schema_findings(pipeline: Pipeline, registry: Subjects) -> Iterator[Finding]
         for topic in table.topics:
             schemas, dropped = read_schemas(registry, topic), frozenset(table.drop_columns)
             yield from topic_schema_findings(table.name, topic, schemas, dropped=dropped)
+    yield unseen_finding()
 
 
 def topic_schema_findings(
@@ -74,44 +77,17 @@ def topic_schema_findings(
             f"{column} has a type that this release does not know: {', '.join(names)}",
             "Its values are stored as they come; a release that knows the type may store it otherwise.",
         )
-    absent = dropped - {field["name"] for field in _row_fields(json.loads(schemas.value))}
+    absent = dropped - {field["name"] for field in row_fields(json.loads(schemas.value))}
     if absent:
         yield Finding.warning(
             subject,
             f"drop_columns names {', '.join(sorted(absent))}, which the newest schema does not have",
             "Compare the spelling with the source; a name that is gone there may go from drop_columns too.",
         )
-    turned = [name for name in null_becomes_default(schemas.value) if name not in dropped]
-    if turned:
-        yield Finding.warning(
-            subject,
-            f"NULL becomes DEFAULT: a NULL in {', '.join(turned)} may arrive as the column's default",
-            "Drop the default at the source, or set ignore.default.for.nullables=true at the converter.",
-        )
-
-
-def null_becomes_default(value_schema: str) -> tuple[str, ...]:
-    """Nullable columns whose default stands first in the union (`cdc-semantics` §6)."""
-    schema = json.loads(value_schema)
-    return tuple(field["name"] for field in _row_fields(schema) if _hides_null(field))
+    columns_at_source = (column for column in facts_of(schemas.value) if column.name not in dropped)
+    yield from inequality_findings(subject, columns_at_source)
 
 
 def _newest(registry: Subjects, subject: str) -> str | None:
     version = registry.latest(subject)
     return None if version is None else version.text
-
-
-def _row_fields(schema: Any) -> list[dict[str, Any]]:
-    """Fields of the record inside `before`, where Debezium defines it; `after` only refers to it."""
-    if not isinstance(schema, dict):
-        return []
-    for field in schema.get("fields", []):
-        branches = field["type"] if isinstance(field["type"], list) else [field["type"]]
-        rows = [b for b in branches if isinstance(b, dict) and b.get("type") == "record"]
-        if field["name"] in ("before", "after") and rows:
-            return list(rows[0]["fields"])
-    return []
-
-
-def _hides_null(field: dict[str, Any]) -> bool:
-    return isinstance(field["type"], list) and "null" in field["type"] and field.get("default") is not None
