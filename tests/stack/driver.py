@@ -13,9 +13,9 @@ import psutil
 import pyarrow as pa
 
 from cdc_lakehouse.contract import Job, TableResult
-from cdc_lakehouse.inspection.rows import read_rows
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.reports import newest_results
+from cdc_lakehouse.lake.rows import read_rows
 from local_stack import RunningStack
 from local_stack.airflow_client import AirflowClient
 from local_stack.proof import compare_pipeline

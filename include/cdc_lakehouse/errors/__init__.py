@@ -5,6 +5,7 @@
     │   ├── BrokerUnavailableError    BROKER_UNAVAILABLE
     │   ├── RegistryUnavailableError  REGISTRY_UNAVAILABLE
     │   ├── UnknownSchemaError        UNKNOWN_SCHEMA
+    │   ├── SourceUnavailableError    SOURCE_UNAVAILABLE
     │   ├── StorageUnavailableError   STORAGE_UNAVAILABLE
     │   ├── BatchMisfitError          BATCH_MISFIT
     │   ├── TableChangedError         TABLE_CHANGED
@@ -40,6 +41,8 @@
         ├── ForeignCommitError        FOREIGN_COMMIT
         ├── ForeignRowsError          FOREIGN_ROWS
         ├── BronzeBehindError         BRONZE_BEHIND
+        ├── SilverDiffersError        SILVER_DIFFERS
+        ├── SourceTableMissingError   SOURCE_TABLE_MISSING
         ├── WrongTableError           WRONG_TABLE
         └── LedgerLostError           LEDGER_LOST
 
@@ -77,6 +80,8 @@ from cdc_lakehouse.errors.data import (
     QuarantineOpenError,
     SchemaConflictError,
     SchemaMisfitError,
+    SilverDiffersError,
+    SourceTableMissingError,
     TopicMissingError,
     TopicRecreatedError,
     UnknownKeyHeldError,
@@ -90,6 +95,7 @@ from cdc_lakehouse.errors.retryable import (
     KafkaMovedError,
     RegistryUnavailableError,
     RetryableError,
+    SourceUnavailableError,
     StorageUnavailableError,
     SupersededError,
     TableChangedError,
@@ -128,7 +134,10 @@ __all__ = [
     "RetryableError",
     "SchemaConflictError",
     "SchemaMisfitError",
+    "SilverDiffersError",
     "SourceEpochOldError",
+    "SourceTableMissingError",
+    "SourceUnavailableError",
     "StorageUnavailableError",
     "SupersededError",
     "TableChangedError",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +37,8 @@ from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
 from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, refused
 
 SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
+WITHOUT_SPARK = frozenset({Job.VERIFY})
+"""Jobs whose file Python runs by itself: a JVM would start for nothing."""
 RESULT_KEY = "return_value"
 """Airflow's own name for what a task returns; failed tasks push it too, for `outcome`."""
 _ADVANCED_KEY = "advanced"
@@ -94,12 +97,17 @@ class SparkJobOperator(SparkSubmitOperator):
     def _run(self, context: Context) -> Verdict:
         request = self._request(context)
         self.application_args = request.to_arguments()
-        command = self._get_hook()._build_spark_submit_command(self.application)
+        command = self._command()
         with TemporaryDirectory(prefix="cdc_lakehouse_") as folder:
             exit_code, text = self._looked(request, Path(folder) / "look.json")
             if exit_code is None:
                 exit_code, text = self._submitted(command, Path(folder) / "result.json")
         return judge(self.job, pipeline=self.pipeline, tables=self.tables, exit_code=exit_code, text=text)
+
+    def _command(self) -> list[str]:
+        if self.job in WITHOUT_SPARK:
+            return [sys.executable, self.application, *self.application_args]
+        return list(self._get_hook()._build_spark_submit_command(self.application))
 
     def _looked(self, request: JobRequest, result_file: Path) -> tuple[int | None, str | None]:
         """Exit code and result where no JVM is needed; no code where the job must run."""

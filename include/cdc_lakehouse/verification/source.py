@@ -1,0 +1,181 @@
+"""The source database, read only: one snapshot of it per table, and how far its connector has come.
+
+Values come as PostgreSQL's own text, by COPY: no adapter of a client stands between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg import IsolationLevel, errors, sql
+
+from cdc_lakehouse.config.settings import Connection
+from cdc_lakehouse.config.source_settings import SourceSettings
+from cdc_lakehouse.errors import NotSupportedYetError, SourceUnavailableError
+from cdc_lakehouse.verification.columns import SourceColumn, same_name
+from cdc_lakehouse.verification.positions import LogPosition
+
+ROWS_AT_ONCE = 10_000
+_SECONDS_TO_CONNECT = 10
+_SETTINGS = {
+    "default_transaction_read_only": "on",
+    "statement_timeout": "30min",
+    "lock_timeout": "10s",
+    "idle_in_transaction_session_timeout": "30min",
+    # Rows that a policy hides would look like rows that are missing: PostgreSQL refuses instead.
+    "row_security": "off",
+    "search_path": "",
+    # One text for one value, whatever the database's own settings are.
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "timezone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "lc_monetary": "C",
+}
+_RELATIONS = """
+SELECT c.oid, n.nspname, c.relname, c.relreplident::text = 'f' FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p')
+"""
+_COLUMNS = """
+SELECT a.attname, CASE b.typtype WHEN 'e' THEN 'enum' ELSE b.typname END, a.attgenerated <> '',
+       b.typname = 'numeric' AND a.atttypmod = -1
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+JOIN pg_type b ON b.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END
+WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_CONFIRMED = """
+SELECT min(confirmed_flush_lsn)::text FROM pg_replication_slots
+WHERE slot_type = 'logical' AND database = current_database() AND slot_name = coalesce(%s, slot_name)
+"""
+_LONG_NUMBER = 1_500
+"""Bytes; PostgreSQL moves values out of the row from about 2,000 bytes of a row on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    oid: int
+    schema: str
+    name: str
+    sends_all: bool
+    """REPLICA IDENTITY FULL: an update sends what it leaves alone too."""
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def quoted(self) -> sql.Composable:
+        return sql.Identifier(self.schema, self.name)
+
+
+class Source:
+    """A connection; what goes wrong with it is a `SourceUnavailableError`, or what a person must grant."""
+
+    def __init__(self, settings: SourceSettings, connection: Connection) -> None:
+        self._settings = settings
+        self._named = connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[SourceSnapshot]:
+        """Everything that is read inside belongs to one moment."""
+        with self._errors(), self._connected() as connection:
+            connection.isolation_level = IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            with connection.transaction():
+                yield SourceSnapshot(connection)
+
+    def confirmed(self) -> LogPosition | None:
+        """What Kafka has acknowledged to the connector up to here; None where no slot tells it."""
+        with self._errors(), self._connected() as connection:
+            row = connection.execute(_CONFIRMED, (self._settings.slot,)).fetchone()
+        return None if row is None or row[0] is None else LogPosition.from_text(row[0])
+
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+        settings = self._settings
+        with psycopg.connect(
+            host=settings.host,
+            port=settings.port,
+            dbname=settings.database,
+            user=settings.login,
+            password=settings.password,
+            sslmode=settings.sslmode,
+            sslrootcert=settings.sslrootcert,
+            connect_timeout=_SECONDS_TO_CONNECT,
+            application_name="cdc_lakehouse verify",
+            client_encoding="UTF8",
+        ) as connection:
+            for name, value in _SETTINGS.items():
+                connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+            connection.commit()
+            yield connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except errors.InsufficientPrivilege as exc:
+            raise self._named.problem(f"its login may not read: {_first_line(exc)}") from exc
+        except (psycopg.OperationalError, errors.QueryCanceled, errors.LockNotAvailable) as exc:
+            address = self._settings.address
+            raise SourceUnavailableError(address=address, reason=_first_line(exc)) from exc
+
+
+class SourceSnapshot:
+    """One moment of the source. `mark` is behind every transaction that it shows."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        if self._value("SELECT pg_is_in_recovery()"):
+            raise NotSupportedYetError(feature="a source connection that leads to a standby")
+        # Where the log is written to, not how far it is on disk: a commit can be seen before it is there.
+        self.mark = LogPosition.from_text(str(self._value("SELECT pg_current_wal_insert_lsn()::text")))
+
+    def relation(self, schema: str, name: str) -> Relation | None:
+        """The table whose names became these in a topic."""
+        found = (Relation(*row) for row in self._connection.execute(_RELATIONS))
+        alike = [each for each in found if same_name(schema, each.schema) and same_name(name, each.name)]
+        exact = [each for each in alike if (each.schema, each.name) == (schema, name)]
+        return next(iter([*exact, *alike]), None)
+
+    def columns(self, relation: Relation) -> list[SourceColumn]:
+        rows = self._connection.execute(_COLUMNS, (relation.oid,)).fetchall()
+        return [
+            SourceColumn(
+                name=name,
+                type=type_,
+                generated=generated,
+                stored_away=bare and not relation.sends_all and self._is_long(relation, name),
+            )
+            for name, type_, generated, bare in rows
+        ]
+
+    def rows(self, relation: Relation, columns: Sequence[str]) -> Iterator[list[pa.StringArray]]:
+        """Texts of these columns and, behind them, which transaction wrote the row; as often as asked."""
+        names = sql.SQL(", ").join(map(sql.Identifier, columns))
+        query = sql.SQL("COPY (SELECT {}, xmin FROM {}) TO STDOUT").format(names, relation.quoted)
+        with self._connection.cursor() as cursor, cursor.copy(query) as copy:
+            told = copy.rows()
+            while rows := list(islice(told, ROWS_AT_ONCE)):
+                yield [pa.array(texts, pa.string()) for texts in zip(*rows, strict=True)]
+
+    def _is_long(self, relation: Relation, column: str) -> bool:
+        query = sql.SQL("SELECT bool_or(pg_column_size({}) > {}) FROM {}").format(
+            sql.Identifier(column), sql.Literal(_LONG_NUMBER), relation.quoted
+        )
+        row = self._connection.execute(query).fetchone()
+        return row is not None and row[0] is True
+
+    def _value(self, query: str) -> object:
+        row = self._connection.execute(query.encode()).fetchone()
+        return None if row is None else row[0]
+
+
+def _first_line(exc: BaseException) -> str:
+    return next(iter(str(exc).strip().splitlines()), type(exc).__name__)
