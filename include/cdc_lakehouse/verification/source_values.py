@@ -82,6 +82,10 @@ def _boolean(texts: Texts, _type: pa.DataType) -> Read:
     return pc.equal(texts, "t"), _nothing(texts)
 
 
+def _one_bit(texts: Texts, _type: pa.DataType) -> Read:
+    return pc.equal(texts, "1"), _nothing(texts)
+
+
 def _number(texts: Texts, type_: pa.DataType) -> Read:
     """The connector sends NULL for what is no number (`cdc-semantics` §12)."""
     return _cast(_without(texts, _NO_NUMBERS), type_)
@@ -141,8 +145,8 @@ def _documents(texts: pa.Array) -> pa.Array:
 
 
 def _list_reader(item_type: str, wanted: pa.DataType) -> Reader | None:
-    """Items of `time[]` lose their microseconds on the way, so they are left out with all that is rare."""
-    inner = reader_for(item_type, wanted.value_type) if item_type in _ITEMS else None
+    """Items of `time[]` lose their microseconds on the way."""
+    inner = reader_for(item_type, wanted.value_type) if item_type != "time" else None
     if inner is None:
         return None
 
@@ -195,7 +199,8 @@ _READERS: dict[str, tuple[Reader, ...]] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), (Reader(pa.types.is_integer, _cast),)),
     **dict.fromkeys(("float4", "float8"), (_FLOAT,)),
     "numeric": _NUMERIC,
-    "money": (Reader(pa.types.is_decimal, _money),),
+    "money": (Reader(pa.types.is_decimal, _money), Reader(_text_or, _money, settle=_plain_number)),
+    "bit": (Reader(pa.types.is_boolean, _one_bit),),
     **dict.fromkeys(_AS_TEXT, (_TEXT,)),
     "bpchar": (Reader(_text_or, _as_it_is, settle=_unpadded),),
     **dict.fromkeys(("json", "jsonb"), (Reader(_text_or, _as_it_is, settle=_documents),)),
@@ -205,9 +210,3 @@ _READERS: dict[str, tuple[Reader, ...]] = {
     "timestamp": (Reader(lambda type_: type_ == pa.timestamp("us"), _instant),),
     "timestamptz": (Reader(lambda type_: type_ == pa.timestamp("us", "UTC"), _instant),),
 }
-_ITEMS = frozenset(
-    {
-        *("bool", "int2", "int4", "int8", "float4", "float8", "numeric"),
-        *("text", "varchar", "uuid", "date", "timestamp", "timestamptz"),
-    }
-)
