@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from connector import FakeConnector  # type: ignore[import-not-found]
 from shelf import Shelf  # type: ignore[import-not-found]
 
 from local_stack import LocalStack
 from local_stack.stack import RunningStack
-
-_DROP_SLOTS = """
-SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()
-"""
 
 
 @pytest.fixture(scope="session")
@@ -27,5 +24,6 @@ def shelf(stack, tmp_path) -> Iterator[Shelf]:
     with stack.postgres.connect() as connection:
         connection.autocommit = True
         connection.execute("DROP TABLE IF EXISTS items")
-        yield Shelf(connection, root=tmp_path.as_uri(), settings=stack.postgres.site)
-        connection.execute(_DROP_SLOTS)
+        connector = FakeConnector(connection)
+        yield Shelf(connection, connector, root=tmp_path.as_uri(), site=stack.postgres.site)
+        connector.end()

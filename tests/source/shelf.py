@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
+from connector import FakeConnector  # type: ignore[import-not-found]
 from deltalake import CommitProperties, Transaction, write_deltalake
 
 from cdc_lakehouse.application.per_table import UnfinishedError
@@ -31,28 +32,24 @@ _ATTEMPT = "20260101T000000Z-00000001"
 
 
 class Shelf:
-    def __init__(self, connection: psycopg.Connection[Any], *, root: str, settings: Site) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Any], connector: FakeConnector, *, root: str, site: Site
+    ) -> None:
         self.connection = connection
+        self.connector = connector
         self.lake = Lake(root=root, pipeline="shop")
         self.kafka_end = 0
-        self._site = settings
+        self._site = site
         self._seq = 0
 
     def sql(self, *statements: str) -> None:
         for statement in statements:
             self.connection.execute(statement.encode())
 
-    def capture(self) -> None:
-        """A slot, as a connector has one."""
-        self.sql("SELECT pg_create_logical_replication_slot('shop', 'pgoutput')")
-
     def deliver(self) -> None:
-        """The connector confirms everything up to now; Kafka's end moves on."""
+        """The connector brings everything up to now to Kafka, whose end moves on."""
         self.kafka_end += 10
-        self.sql(
-            "SELECT pg_logical_emit_message(true, 'heartbeat', '')",
-            "SELECT pg_replication_slot_advance('shop', pg_current_wal_flush_lsn())",
-        )
+        self.connector.confirm()
 
     def silver(
         self,

@@ -1,4 +1,4 @@
-"""The operator: one job of the package as one Spark application in client mode.
+"""The operator: one job of the package as one Spark application in client mode, or as plain Python.
 
 Connections travel in the child's environment, made after the command: nothing that Airflow renders,
 stores or logs ever holds a secret. A second execution of the same task instance is always safe:
@@ -81,7 +81,8 @@ class SparkJobOperator(SparkSubmitOperator):
         """The summary. Raises `AirflowFailException` where a retry cannot help, else `AirflowException`."""
         try:
             refuse_unsupported_run(context)
-            check_spark_connection(self._conn_id)
+            if self.job not in WITHOUT_SPARK:
+                check_spark_connection(self._conn_id)
             _end_with_supervisor()
             verdict = self._run(context)
         except LakehouseError as error:

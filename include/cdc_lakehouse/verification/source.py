@@ -51,7 +51,7 @@ JOIN pg_type b ON b.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid 
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 _CONFIRMED = """
-SELECT min(confirmed_flush_lsn)::text FROM pg_replication_slots
+SELECT CASE WHEN bool_and(active) THEN min(confirmed_flush_lsn) END::text FROM pg_replication_slots
 WHERE slot_type = 'logical' AND database = current_database() AND slot_name = coalesce(%s, slot_name)
 """
 _LONG_NUMBER = 1_500
@@ -91,7 +91,11 @@ class Source:
                 yield SourceSnapshot(connection)
 
     def confirmed(self) -> LogPosition | None:
-        """What Kafka has acknowledged to the connector up to here; None where no slot tells it."""
+        """What Kafka has acknowledged to the connector up to here; None where no slot tells it.
+
+        A slot that nobody reads says nothing: a connector that takes its first snapshot has not begun with
+        the log, and what it confirmed is where the log will begin.
+        """
         with self._errors(), self._connected() as connection:
             row = connection.execute(_CONFIRMED, (self._settings.slot,)).fetchone()
         return None if row is None or row[0] is None else LogPosition.from_text(row[0])
