@@ -209,8 +209,8 @@ class BronzeBehindError(DataError):
 class SilverDiffersError(DataError):
     code = "SILVER_DIFFERS"
     sentence = (
-        "silver of {table} is not what its source is, though it has applied all up to {mark}: {count} key(s) "
-        "({kinds}), first {first}; {known}"
+        "silver of {table} is not what its source was at {mark}, and nothing that is still to come changes "
+        "that: {count} key(s) ({kinds}), first {first}; {known}"
     )
     advice = (
         "The report names keys and columns. What the table lacks by its own word comes first: repair that, "

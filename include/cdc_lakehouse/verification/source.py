@@ -24,7 +24,6 @@ from cdc_lakehouse.verification.positions import LogPosition
 ROWS_AT_ONCE = 10_000
 _SECONDS_TO_CONNECT = 10
 _SETTINGS = {
-    "default_transaction_read_only": "on",
     "statement_timeout": "30min",
     "lock_timeout": "10s",
     "idle_in_transaction_session_timeout": "30min",
@@ -88,6 +87,9 @@ class Source:
             connection.isolation_level = IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             with connection.transaction():
+                for name, value in _SETTINGS.items():
+                    # Of this transaction only: behind a pool the next one may be somebody else's.
+                    connection.execute("SELECT set_config(%s, %s, true)", (name, value))
                 yield SourceSnapshot(connection)
 
     def confirmed(self) -> LogPosition | None:
@@ -115,9 +117,6 @@ class Source:
             application_name="cdc_lakehouse verify",
             client_encoding="UTF8",
         ) as connection:
-            for name, value in _SETTINGS.items():
-                connection.execute("SELECT set_config(%s, %s, false)", (name, value))
-            connection.commit()
             yield connection
 
     @contextmanager
@@ -126,7 +125,7 @@ class Source:
             yield
         except errors.InsufficientPrivilege as exc:
             raise self._named.problem(f"its login may not read: {_first_line(exc)}") from exc
-        except (psycopg.OperationalError, errors.QueryCanceled, errors.LockNotAvailable) as exc:
+        except psycopg.OperationalError as exc:
             address = self._settings.address
             raise SourceUnavailableError(address=address, reason=_first_line(exc)) from exc
 

@@ -120,7 +120,7 @@ def _differs(table: Table, found: Verified) -> SilverDiffersError:
     wrong = found.judgement.wrong
     return SilverDiffersError(
         table=table.name,
-        mark=str(found.now.mark),
+        mark=str(max(found.judgement.marks)),
         count=len(wrong),
         kinds=kinds_in_words(wrong),
         first="; ".join(found.key_in_words(each) for each in wrong[:_FEW]),

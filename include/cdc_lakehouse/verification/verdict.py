@@ -51,6 +51,12 @@ class Judgement:
     keys: tuple[OpenKey, ...]
     """All of them, for the next look."""
 
+    @property
+    def marks(self) -> list[LogPosition]:
+        """Of the looks since which the wrong ones are known."""
+        wrong = {difference.key for difference in self.wrong}
+        return [key.since.mark for key in self.keys if key.key in wrong]
+
     def verdict(self, *, all_known: bool) -> Verdict:
         """`all_known`: no chunk that differs was left unopened."""
         if self.wrong:
