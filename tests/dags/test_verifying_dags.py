@@ -58,7 +58,7 @@ def verifying() -> SparkJobOperator:
     """Its file is the stand-in itself: Python runs it, nothing submits it."""
     folder = HOME / "spark_jobs"
     folder.mkdir(exist_ok=True)
-    task = operator(Job.VERIFY)
+    task: SparkJobOperator = operator(Job.VERIFY)
     task.application = shutil.copy(HERE / "fake_spark_submit.py", folder / "verify.py")
     task.tables = ["orders"]
     return task

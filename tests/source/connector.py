@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import ExecStatus, PGconn
+from psycopg.pq.abc import PGconn as Reader
 
 SLOT = "shop"
 SECONDS = 30
@@ -18,7 +19,7 @@ class FakeConnector:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         """`connection` is a superuser's, which commits by itself."""
         self._connection = connection
-        self._reader: PGconn | None = None
+        self._reader: Reader | None = None
         connection.execute("DROP PUBLICATION IF EXISTS shop")
         connection.execute("CREATE PUBLICATION shop FOR ALL TABLES")
         connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (SLOT,))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from shelf import Shelf  # type: ignore[import-not-found]
 
 from cdc_lakehouse.application.per_table import UnfinishedError
+from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.errors import (
     MissingConnectionError,
     SilverDiffersError,
@@ -29,17 +32,18 @@ def items(shelf):
     return shelf
 
 
-def settled(shelf, **silver):
+def settled(shelf: Shelf, **silver: Any) -> TableResult:
     """What silver is for good: looked at, then it read all that Kafka had, and changed nothing."""
     shelf.silver(**silver)
     shelf.verify()
     shelf.deliver()
     shelf.verify()
     shelf.silver(**silver)
-    return shelf.verify()
+    found: TableResult = shelf.verify()
+    return found
 
 
-def told(result):
+def told(result: TableResult) -> list[tuple[str, str, str]]:
     return [(each["key"]["id"], each["kind"], each["state"]) for each in result.verification["differences"]]
 
 

@@ -107,7 +107,7 @@ class SparkJobOperator(SparkSubmitOperator):
 
     def _command(self) -> list[str]:
         if self.job in WITHOUT_SPARK:
-            return [sys.executable, self.application, *self.application_args]
+            return [sys.executable, self.application, *(self.application_args or ())]
         return list(self._get_hook()._build_spark_submit_command(self.application))
 
     def _looked(self, request: JobRequest, result_file: Path) -> tuple[int | None, str | None]:
