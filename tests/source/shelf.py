@@ -14,11 +14,10 @@ from deltalake import CommitProperties, Transaction, write_deltalake
 from cdc_lakehouse.application.per_table import UnfinishedError
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Connection, Role
-from cdc_lakehouse.config.source_settings import source_settings
 from cdc_lakehouse.contract import TableResult
+from cdc_lakehouse.database.access import Database
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.verification.source import Source
 from cdc_lakehouse.verification.table_verify import Verification
 from local_stack.component import Site
 from local_stack.postgres import SHOP, SUPERUSER
@@ -89,8 +88,9 @@ class Shelf:
             password=login.get("password", self._site.secrets.postgres),
             extra={"database": SHOP, **({} if slot is None else {"slot": slot})},
         )
-        source = Source(source_settings(connection), connection)
-        return Verification(self.lake, source, ends=lambda topic: {SOURCE: {0: self.kafka_end}})
+        return Verification(
+            self.lake, Database.of(connection), ends=lambda topic: {SOURCE: {0: self.kafka_end}}
+        )
 
     def table(self, **options: Any) -> Table:
         return Table(name=TABLE, topics=(TOPIC,), verify=True, **options)

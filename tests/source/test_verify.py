@@ -18,6 +18,8 @@ from cdc_lakehouse.errors import (
     SourceUnavailableError,
 )
 from cdc_lakehouse.lake.files import read_text
+from cdc_lakehouse.preflight.source import source_finding
+from cdc_lakehouse.verification.source import snapshot_of
 
 ROWS = {"id": pa.array([1, 2, 3], pa.int32()), "name": pa.array(["a", "b", None])}
 
@@ -219,7 +221,7 @@ def test_rows_that_a_policy_hides_are_not_taken_for_missing_ones(items):
 
 
 def test_nothing_is_written_to_the_source(items):
-    with items.verification().source.snapshot() as snapshot:
+    with snapshot_of(items.verification().database) as snapshot:
         row = snapshot._connection.execute("SHOW transaction_read_only").fetchone()
 
     assert row == ("on",)
@@ -232,3 +234,14 @@ def test_looks_are_kept_as_they_were_taken(items):
 
     assert [(each["key"], each["look"]) for each in kept["keys"]] == [(["2"], 0)]
     assert kept["columns"] == ["id"]
+
+
+def test_the_preflight_names_the_slot_and_whether_somebody_reads_it(items):
+    connection = items.verification().database.named
+    read = source_finding(connection)
+    items.connector.stop()
+    unread = source_finding(connection)
+
+    assert read.sentence.endswith("/shop, slots shop")
+    assert unread.sentence.endswith("/shop, slots shop (nobody reads it)")
+    assert "stay open" in unread.advice

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdc_lakehouse.database.positions import LogPosition
 from cdc_lakehouse.lake.ledger import Kind, Ledger
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.verification.differences import Difference, Key
 from cdc_lakehouse.verification.differences import Kind as Differs
-from cdc_lakehouse.verification.positions import LogPosition
 from cdc_lakehouse.verification.verdict import (
     Judgement,
     Look,

@@ -9,12 +9,11 @@ from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.settings import Role
-from cdc_lakehouse.config.source_settings import source_settings
 from cdc_lakehouse.contract import TableResult
+from cdc_lakehouse.database.access import Database
 from cdc_lakehouse.errors import TopicUnavailableError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.lake.ledger import Ends
-from cdc_lakehouse.verification.source import Source
 from cdc_lakehouse.verification.table_verify import Verification
 
 AT_ONCE = 2
@@ -24,7 +23,6 @@ AT_ONCE = 2
 def verify_tables(application: Application) -> list[TableResult]:
     """Those that say `verify: true`. Reads silver and the source; writes what is left open."""
     application = with_discovered(application)
-    connection = application.connection(Role.SOURCE)
     settings = librdkafka_settings(application.connection(Role.KAFKA))
 
     @cache
@@ -33,7 +31,7 @@ def verify_tables(application: Application) -> list[TableResult]:
 
     verification = Verification(
         lake=application.lake,
-        source=Source(source_settings(connection), connection),
+        database=Database.of(application.connection(Role.SOURCE)),
         ends=lambda topic: ends_of(cluster(), topic),
         dry_run=application.request.dry_run,
     )

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cdc_lakehouse.database.positions import LogPosition
 from cdc_lakehouse.lake.files import read_text_if_there, write_text
 from cdc_lakehouse.verification.differences import Key
-from cdc_lakehouse.verification.positions import LogPosition
 from cdc_lakehouse.verification.verdict import Look, OpenKey
 
 VERSION = 1

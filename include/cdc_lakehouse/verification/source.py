@@ -1,4 +1,4 @@
-"""The source database, read only: one snapshot of it per table, and how far its connector has come.
+"""One moment of the source database, read only: its tables, their columns and rows.
 
 Values come as PostgreSQL's own text, by COPY: no adapter of a client stands between.
 """
@@ -13,16 +13,14 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
-from psycopg import IsolationLevel, errors, sql
+from psycopg import IsolationLevel, sql
 
-from cdc_lakehouse.config.settings import Connection
-from cdc_lakehouse.config.source_settings import SourceSettings
-from cdc_lakehouse.errors import NotSupportedYetError, SourceUnavailableError
+from cdc_lakehouse.database.access import Database
+from cdc_lakehouse.database.positions import LogPosition
+from cdc_lakehouse.errors import NotSupportedYetError
 from cdc_lakehouse.verification.columns import SourceColumn, same_name
-from cdc_lakehouse.verification.positions import LogPosition
 
 ROWS_AT_ONCE = 10_000
-_SECONDS_TO_CONNECT = 10
 _SETTINGS = {
     "statement_timeout": "30min",
     "lock_timeout": "10s",
@@ -49,10 +47,6 @@ FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 JOIN pg_type b ON b.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
-_CONFIRMED = """
-SELECT CASE WHEN bool_and(active) THEN min(confirmed_flush_lsn) END::text FROM pg_replication_slots
-WHERE slot_type = 'logical' AND database = current_database() AND slot_name = coalesce(%s, slot_name)
-"""
 _LONG_NUMBER = 1_500
 """Bytes; PostgreSQL moves values out of the row from about 2,000 bytes of a row on."""
 
@@ -73,61 +67,17 @@ class Relation:
         return sql.Identifier(self.schema, self.name)
 
 
-class Source:
-    """A connection; what goes wrong with it is a `SourceUnavailableError`, or what a person must grant."""
-
-    def __init__(self, settings: SourceSettings, connection: Connection) -> None:
-        self._settings = settings
-        self._named = connection
-
-    @contextmanager
-    def snapshot(self) -> Iterator[SourceSnapshot]:
-        """Everything that is read inside belongs to one moment."""
-        with self._errors(), self._connected() as connection:
-            connection.isolation_level = IsolationLevel.REPEATABLE_READ
-            connection.read_only = True
-            with connection.transaction():
-                for name, value in _SETTINGS.items():
-                    # Of this transaction only: behind a pool the next one may be somebody else's.
-                    connection.execute("SELECT set_config(%s, %s, true)", (name, value))
-                yield SourceSnapshot(connection)
-
-    def confirmed(self) -> LogPosition | None:
-        """What Kafka has acknowledged to the connector up to here; None where no slot tells it.
-
-        A slot that nobody reads says nothing: a connector that takes its first snapshot has not begun with
-        the log, and what it confirmed is where the log will begin.
-        """
-        with self._errors(), self._connected() as connection:
-            row = connection.execute(_CONFIRMED, (self._settings.slot,)).fetchone()
-        return None if row is None or row[0] is None else LogPosition.from_text(row[0])
-
-    @contextmanager
-    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
-        settings = self._settings
-        with psycopg.connect(
-            host=settings.host,
-            port=settings.port,
-            dbname=settings.database,
-            user=settings.login,
-            password=settings.password,
-            sslmode=settings.sslmode,
-            sslrootcert=settings.sslrootcert,
-            connect_timeout=_SECONDS_TO_CONNECT,
-            application_name="cdc_lakehouse verify",
-            client_encoding="UTF8",
-        ) as connection:
-            yield connection
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except errors.InsufficientPrivilege as exc:
-            raise self._named.problem(f"its login may not read: {_first_line(exc)}") from exc
-        except psycopg.OperationalError as exc:
-            address = self._settings.address
-            raise SourceUnavailableError(address=address, reason=_first_line(exc)) from exc
+@contextmanager
+def snapshot_of(database: Database) -> Iterator[SourceSnapshot]:
+    """Everything that is read inside belongs to one moment."""
+    with database.connected() as connection:
+        connection.isolation_level = IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        with connection.transaction():
+            for name, value in _SETTINGS.items():
+                # Of this transaction only: behind a pool the next one may be somebody else's.
+                connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+            yield SourceSnapshot(connection)
 
 
 class SourceSnapshot:
@@ -178,7 +128,3 @@ class SourceSnapshot:
     def _value(self, query: str) -> object:
         row = self._connection.execute(query.encode()).fetchone()
         return None if row is None else row[0]
-
-
-def _first_line(exc: BaseException) -> str:
-    return next(iter(str(exc).strip().splitlines()), type(exc).__name__)

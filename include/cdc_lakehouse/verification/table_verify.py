@@ -10,6 +10,7 @@ from functools import partial
 from cdc_lakehouse.application.per_table import UnfinishedError
 from cdc_lakehouse.config.models import OutOfRange, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.database.access import Database, confirmed_by
 from cdc_lakehouse.errors import SilverDiffersError, SourceTableMissingError
 from cdc_lakehouse.lake.ledger import Ends
 from cdc_lakehouse.lake.names import Lake
@@ -17,7 +18,7 @@ from cdc_lakehouse.verification.columns import ColumnPlan, KeyNotComparedError, 
 from cdc_lakehouse.verification.compare import Comparison, compare
 from cdc_lakehouse.verification.looks import read_looks, write_looks
 from cdc_lakehouse.verification.sides import silver_batches, source_batch
-from cdc_lakehouse.verification.source import Relation, Source, SourceSnapshot
+from cdc_lakehouse.verification.source import Relation, SourceSnapshot, snapshot_of
 from cdc_lakehouse.verification.subject import NotComparedError, Subject, subject_of
 from cdc_lakehouse.verification.told import Verified, counts_of, kinds_in_words, lacks_in_words, report_of
 from cdc_lakehouse.verification.verdict import (
@@ -40,7 +41,7 @@ class Verification:
     """Where a table is, and whom to ask."""
 
     lake: Lake
-    source: Source
+    database: Database
     ends: AskEnds
     dry_run: bool = False
 
@@ -49,7 +50,7 @@ class Verification:
         started = time.monotonic()
         try:
             subject = subject_of(self.lake, table.name)
-            with self.source.snapshot() as snapshot:
+            with snapshot_of(self.database) as snapshot:
                 found = self._compared(table, subject, snapshot)
         except (NotComparedError, KeyNotComparedError) as reason:
             told = {"verdict": Verdict.NOT_COMPARED, "why": str(reason)}
@@ -96,7 +97,7 @@ class Verification:
             return
         keys = found.judgement.keys
         if any(key.since.ends is None for key in keys):
-            confirmed = self.source.confirmed()
+            confirmed = confirmed_by(self.database.slots())
             if confirmed is not None and any(confirmed >= key.since.mark for key in keys):
                 keys = delivered(keys, confirmed, self.ends(found.subject.topic))
         write_looks(self.lake.looks(table.name), keys, columns=found.subject.key)

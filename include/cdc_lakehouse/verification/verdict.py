@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from cdc_lakehouse.database.positions import LogPosition
 from cdc_lakehouse.lake.ledger import Ends, Ledger, incarnations, topic_of
 from cdc_lakehouse.verification.differences import Difference, Key, Kind
-from cdc_lakehouse.verification.positions import LogPosition
 
 
 class Verdict(StrEnum):
