@@ -21,8 +21,8 @@ from local_stack.airflow_client import AirflowClient
 from local_stack.proof import compare_pipeline
 
 DAG_ID = "cdc_shop"
-INGEST, MERGE = "main.bronze_ingest", "main.silver_merge"
-GREEN = dict.fromkeys((INGEST, MERGE, "main.announce", "outcome"), "success")
+INGEST, MERGE, VERIFY = "main.bronze_ingest", "main.silver_merge", "main.verify"
+GREEN = dict.fromkeys((INGEST, MERGE, "main.announce", VERIFY, "outcome"), "success")
 SECONDS = 400.0
 
 
