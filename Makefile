@@ -23,7 +23,7 @@ demo: $(FETCHED) ## Start everything, change rows in PostgreSQL and watch them a
 
 test: $(FETCHED) ## Linters, types, import contracts and every tier of tests but the cluster's
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint test-unit test-architecture test-dags
-	@$(MAKE) --no-print-directory test-spark test-kafka test-s3 test-crash test-stack
+	@$(MAKE) --no-print-directory test-source test-spark test-kafka test-s3 test-crash test-stack
 	@echo "all tests passed"
 
 ##@ The local stack
@@ -68,6 +68,8 @@ test-dags: $(READY) ## DAGs and operator, without a database
 	@$(RUN) -m pytest tests/dags
 test-spark: $(FETCHED) ## Cases through the oracle and through real Delta tables
 	@$(RUN) -m pytest tests/spark
+test-source: $(FETCHED) ## Silver beside a real PostgreSQL
+	@$(RUN) -m pytest tests/source
 test-kafka: $(FETCHED) ## Topics as they can be, on a real broker
 	@$(RUN) -m pytest tests/kafka
 test-s3: $(FETCHED) ## A lake in an object store, with one that fails between
@@ -122,4 +124,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-spark test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz lock log-store setup java help
+	test-architecture test-dags test-source test-spark test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz lock log-store setup java help

@@ -6,6 +6,7 @@ Standard library only: the Airflow side, the job side and the tests all import t
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum, StrEnum
@@ -22,6 +23,7 @@ ENV_PIPELINES = "CDC_LAKEHOUSE_PIPELINES"
 ENV_CONNECTION_KAFKA = "CDC_LAKEHOUSE_CONN_KAFKA"
 ENV_CONNECTION_REGISTRY = "CDC_LAKEHOUSE_CONN_REGISTRY"
 ENV_CONNECTION_STORAGE = "CDC_LAKEHOUSE_CONN_STORAGE"
+ENV_CONNECTION_SOURCE = "CDC_LAKEHOUSE_CONN_SOURCE"
 """One connection as JSON: {"host", "port", "login", "password", "extra": {...}}."""
 
 
@@ -50,6 +52,7 @@ def combined_exit_code(codes: Iterable[ExitCode]) -> ExitCode:
 class Job(StrEnum):
     BRONZE_INGEST = "bronze_ingest"
     SILVER_MERGE = "silver_merge"
+    VERIFY = "verify"
     OPTIMIZE = "optimize"
     VACUUM = "vacuum"
     QUARANTINE_REPLAY = "quarantine_replay"
@@ -63,6 +66,8 @@ class TableStatus(StrEnum):
     """It has work; a dry run or a look did none of it."""
     FAILED = "failed"
     SUPERSEDED = "superseded"
+    VERIFIED = "verified"
+    """Compared with its source; `verification` says what came of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +190,13 @@ class TableResult:
     """`<topic>` -> `<partition>` -> [from, until) that the table knows to be missing."""
     time_to_loss: Mapping[str, Any] | None = None
     """How long until retention overtakes the ledger, as `bronze.time_to_loss` tells it."""
+    verification: Mapping[str, Any] = field(default_factory=dict)
+    """Of a `verify`: its `verdict`, and what that stands on; keys and names, never a value."""
+
+    @property
+    def word(self) -> str:
+        """What became of the table, in one word."""
+        return str(self.verification.get("verdict", self.status))
 
     @property
     def exit_code(self) -> ExitCode:
@@ -224,6 +236,10 @@ class JobResult:
             return f"{len(self.failed)} of {len(self.tables)} tables failed: {names}"
         if self.error is not None:
             return f"{self.job} failed: {self.error.code}"
+        if self.job is Job.VERIFY:
+            verdicts = Counter(table.word for table in self.tables)
+            told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+            return f"{len(self.tables)} tables verified: {told or 'none asks for it'}"
         return f"{len(self.advanced)} of {len(self.tables)} tables advanced"
 
     def to_json(self) -> str:

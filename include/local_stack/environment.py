@@ -13,12 +13,16 @@ from cdc_lakehouse.config.storage_settings import storage_settings
 from cdc_lakehouse.contract import (
     ENV_CONNECTION_KAFKA,
     ENV_CONNECTION_REGISTRY,
+    ENV_CONNECTION_SOURCE,
     ENV_CONNECTION_STORAGE,
     ENV_PIPELINES,
 )
 from cdc_lakehouse.lake.filesystem import introduce
 from local_stack import kafka, object_store, registry
 from local_stack.component import Site
+from local_stack.connector import SLOT
+from local_stack.ports import LOOPBACK
+from local_stack.postgres import SHOP, VERIFIER
 
 Connection = Mapping[str, object]
 
@@ -40,6 +44,14 @@ def connections(site: Site) -> dict[str, Connection]:
             "password": site.secrets.registry,
         },
         "lakehouse_storage": {"conn_type": "generic", **_storage(site)},
+        "lakehouse_source": {
+            "conn_type": "generic",
+            "host": LOOPBACK,
+            "port": site.ports["postgres"],
+            "login": VERIFIER,
+            "password": site.secrets.verify,
+            "extra": {"database": SHOP, "slot": SLOT},
+        },
         "spark_default": {"conn_type": "spark", "host": "local[2]"},
     }
 
@@ -70,6 +82,7 @@ def job_environment(site: Site) -> dict[str, str]:
         ENV_CONNECTION_KAFKA: known["lakehouse_kafka"],
         ENV_CONNECTION_REGISTRY: known["lakehouse_registry"],
         ENV_CONNECTION_STORAGE: known["lakehouse_storage"],
+        ENV_CONNECTION_SOURCE: known["lakehouse_source"],
     }
     return {**tool_environment(site), **{name: _for_a_job(connection) for name, connection in named.items()}}
 

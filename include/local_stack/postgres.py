@@ -21,6 +21,8 @@ from local_stack.process import Launch, ProcessRecord
 
 SUPERUSER = "postgres"
 SHOP = "shop"
+VERIFIER = "verify"
+"""Reads all tables, writes none."""
 _AS_SOMEBODY = ("unshare", "-U", "--map-user=1000", "--map-group=1000")
 """PostgreSQL refuses root; in a user namespace root is somebody else and the files stay root's."""
 
@@ -40,7 +42,7 @@ class Postgres(Component):
         return self.folder / "data"
 
     def connect(self, database: str = SHOP, *, user: str = SUPERUSER) -> psycopg.Connection[tuple[Any, ...]]:
-        """Autocommit is off; `user` is one of postgres, debezium, shop, airflow."""
+        """Autocommit is off; `user` is one of postgres, debezium, shop, airflow, verify."""
         return psycopg.connect(
             host=LOOPBACK,
             port=self.site.ports["postgres"],
@@ -98,9 +100,11 @@ class Postgres(Component):
                 ("shop", "NOREPLICATION"),
                 ("airflow", "NOREPLICATION"),
                 ("debezium", "REPLICATION"),
+                (VERIFIER, "NOREPLICATION"),
             ):
                 _ensure_role(connection, role, right, getattr(self.site.secrets, role))
             connection.execute("GRANT shop TO debezium")
+            connection.execute("GRANT pg_read_all_data TO verify")
             for database in (SHOP, "airflow"):
                 _ensure_database(connection, database)
 

@@ -19,6 +19,7 @@ class Secrets:
     debezium: str
     shop: str
     airflow: str
+    verify: str
     kafka: str
     registry: str
     object_store: str

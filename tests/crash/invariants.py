@@ -14,9 +14,9 @@ from deltalake import DeltaTable
 
 from cases.rows import told_bronze, told_silver  # type: ignore[import-not-found]
 from cdc_lakehouse.contract import Job
-from cdc_lakehouse.inspection.rows import read_rows
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.rows import read_rows
 from cdc_lakehouse.lake.snapshot import newest_snapshot
 from crash.broker import PIPELINE  # type: ignore[import-not-found]
 from crash.records import (  # type: ignore[import-not-found]

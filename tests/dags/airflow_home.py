@@ -42,6 +42,9 @@ os.environ.update(
     AIRFLOW_CONN_LAKEHOUSE_STORAGE=_connection(
         conn_type="generic", login="key", password=f"storage-{CANARY}", extra={"root": "file:///lake"}
     ),
+    AIRFLOW_CONN_LAKEHOUSE_SOURCE=_connection(
+        conn_type="generic", host="database", login="reader", password=f"source-{CANARY}"
+    ),
     AIRFLOW_CONN_SPARK_DEFAULT=_connection(conn_type="spark", host="local[2]"),
     CDC_LAKEHOUSE_PIPELINES=str(HERE / "pipelines"),
     FAKE_SPARK=str(HOME / "script.json"),

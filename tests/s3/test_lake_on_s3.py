@@ -16,11 +16,11 @@ from pyarrow.fs import FileSelector
 
 from cdc_lakehouse.contract import Job, JobResult, TableStatus
 from cdc_lakehouse.errors import StorageUnavailableError, SupersededError
-from cdc_lakehouse.inspection.rows import read_rows
 from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.filesystem import delta_options, filesystem_of
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.reports import newest_results, write_reports
+from cdc_lakehouse.lake.rows import read_rows
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.maintenance.job import clean_tables, optimize_tables
 from cdc_lakehouse.maintenance.vacuum import vacuum

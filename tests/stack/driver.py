@@ -13,16 +13,16 @@ import psutil
 import pyarrow as pa
 
 from cdc_lakehouse.contract import Job, TableResult
-from cdc_lakehouse.inspection.rows import read_rows
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.reports import newest_results
+from cdc_lakehouse.lake.rows import read_rows
 from local_stack import RunningStack
 from local_stack.airflow_client import AirflowClient
 from local_stack.proof import compare_pipeline
 
 DAG_ID = "cdc_shop"
-INGEST, MERGE = "main.bronze_ingest", "main.silver_merge"
-GREEN = dict.fromkeys((INGEST, MERGE, "main.announce", "outcome"), "success")
+INGEST, MERGE, VERIFY = "main.bronze_ingest", "main.silver_merge", "main.verify"
+GREEN = dict.fromkeys((INGEST, MERGE, "main.announce", VERIFY, "outcome"), "success")
 SECONDS = 400.0
 
 

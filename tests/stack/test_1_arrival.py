@@ -48,6 +48,12 @@ def test_every_silver_table_equals_its_source(chain, second):
     assert chain.differences() == []
 
 
+def test_the_run_itself_has_found_so(chain, second):
+    tables = ("customers", "orders", "order_lines", "products", "vouchers")
+
+    assert [chain.report(Job.VERIFY, table).word for table in tables] == ["equal"] * 5
+
+
 def test_rows_carry_their_new_column_and_nothing_becomes_something(chain, second):
     found = rows(
         chain.silver("customers"), ("id", "name", "email", "nickname"), lambda row: row["id"] in (1, 901, 902)

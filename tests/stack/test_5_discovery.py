@@ -52,7 +52,7 @@ def test_a_run_without_news_is_green_and_starts_no_jvm(chain, nothing_new):
     of_this_run = [line for line in chain.command_lines if nothing_new.run_id in line]
 
     assert (nothing_new.state, nothing_new.states) == ("success", GREEN)
-    assert [line for line in of_this_run if "SparkSubmit" in line or "spark_jobs" in line] == []
+    assert [line for line in of_this_run if "java" in line or "SparkSubmit" in line] == []
 
 
 def test_a_run_without_news_keeps_its_reports(chain, nothing_new):

@@ -39,6 +39,7 @@ ORDERS = TableResult(
     decisions={"accept_gap": {"shop.public.orders@id1": {"0": [5, 9]}}},
     gaps={"shop.public.orders": {"0": [[5, 9]]}},
     time_to_loss={"seconds": 90.5, "estimated": False},
+    verification={"verdict": "open", "mark": "0/16B3748"},
     bad_rows={"bad_frame": [{"topic": "t", "partition": 0, "offset": 7, "value_schema_id": None}]},
 )
 
@@ -155,4 +156,5 @@ def test_the_names_of_environment_variables_are_published():
         "ENV_CONNECTION_KAFKA": "CDC_LAKEHOUSE_CONN_KAFKA",
         "ENV_CONNECTION_REGISTRY": "CDC_LAKEHOUSE_CONN_REGISTRY",
         "ENV_CONNECTION_STORAGE": "CDC_LAKEHOUSE_CONN_STORAGE",
+        "ENV_CONNECTION_SOURCE": "CDC_LAKEHOUSE_CONN_SOURCE",
     }

@@ -31,8 +31,17 @@ def test_every_missing_connection_is_named():
         ("problem", "kafka"),
         ("problem", "registry"),
         ("problem", "lake"),
+        ("problem", "source"),
     ]
     assert "CDC_LAKEHOUSE_CONN_REGISTRY" in findings[2].sentence
+
+
+def test_the_source_is_asked_only_where_a_table_is_verified(tmp_path):
+    text = (PIPELINES / "shop.yaml").read_text()
+    (tmp_path / "shop.yaml").write_text(text.replace("  verify: true", "  verify: false"))
+    findings = list(check_pipeline("shop", folder=tmp_path, environ={}))
+
+    assert "source" not in [found.subject for found in findings]
 
 
 def test_a_lake_that_exists_is_tried_and_left_empty(tmp_path):
@@ -58,13 +67,13 @@ def test_a_lake_that_is_a_file_is_a_problem(tmp_path):
 def test_the_command_answers_with_the_exit_code(tmp_path, monkeypatch):
     monkeypatch.setenv(ENV_PIPELINES, str(PIPELINES))
     monkeypatch.setenv(ENV_CONNECTION_STORAGE, json.dumps({"extra": {"root": f"file://{tmp_path}"}}))
-    for role in ("KAFKA", "REGISTRY"):
+    for role in ("KAFKA", "REGISTRY", "SOURCE"):
         monkeypatch.delenv(f"CDC_LAKEHOUSE_CONN_{role}", raising=False)
 
     result = CliRunner().invoke(app, ["shop"])
 
     assert result.exit_code == 78
-    assert result.output.splitlines()[-1] == "shop is not ready: 2 problems, 0 warnings"
+    assert result.output.splitlines()[-1] == "shop is not ready: 3 problems, 0 warnings"
 
 
 @pytest.mark.parametrize(("name", "code"), [("nope", 78), ("Nope!", 78)])

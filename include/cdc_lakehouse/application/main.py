@@ -149,5 +149,7 @@ def _effort(table: TableResult) -> dict[str, object]:
         "decode_seconds": table.decode_seconds,
         "decoded_per_second": table.decoded_per_second,
         "registry": table.registry,
+        "verdict": table.verification.get("verdict"),
+        "left_out": table.verification.get("left_out"),
     }
     return {name: value for name, value in facts.items() if value}

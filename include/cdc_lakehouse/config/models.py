@@ -73,6 +73,8 @@ class Connections(_Section):
     kafka: Text = "lakehouse_kafka"
     registry: Text = "lakehouse_registry"
     storage: Text = "lakehouse_storage"
+    source: Text = "lakehouse_source"
+    """Read by `verify` only."""
     spark: Text = "spark_default"
 
 
@@ -126,6 +128,8 @@ class TableOptions(_Section):
     quarantine_limit: QuarantineLimit = QuarantineLimit()
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 500_000
     """Records per micro-batch over all partitions: one bronze commit each."""
+    verify: bool = False
+    """Whether each run compares silver with the source database, row by row, after the merge."""
 
 
 class Table(TableOptions):
@@ -236,6 +240,12 @@ class Pipeline(_Section):
         if self.discover is not None:
             found.setdefault(self.discover.group, ())
         return found
+
+    def verifies(self, group: str) -> bool:
+        """Whether a table of this group, listed or to be discovered, asks for it."""
+        discover = self.discover
+        discovered = discover is not None and discover.group == group and discover.verify
+        return discovered or any(table.verify for table in self.groups[group])
 
     def table(self, name: str) -> Table:
         """Raises `KeyError` for a table that the pipeline does not have."""

@@ -1,4 +1,4 @@
-"""What the environment says: where pipelines lie, how Kafka, registry and lake are reached."""
+"""What the environment says: where pipelines lie, how Kafka, registry, lake and source are reached."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from cdc_lakehouse.contract import (
     ENV_CONNECTION_KAFKA,
     ENV_CONNECTION_REGISTRY,
+    ENV_CONNECTION_SOURCE,
     ENV_CONNECTION_STORAGE,
     ENV_PIPELINES,
 )
@@ -29,17 +30,20 @@ class Role(StrEnum):
     KAFKA = "kafka"
     REGISTRY = "registry"
     STORAGE = "storage"
+    SOURCE = "source"
 
 
 _VARIABLE = {
     Role.KAFKA: ENV_CONNECTION_KAFKA,
     Role.REGISTRY: ENV_CONNECTION_REGISTRY,
     Role.STORAGE: ENV_CONNECTION_STORAGE,
+    Role.SOURCE: ENV_CONNECTION_SOURCE,
 }
 _EXTRA_KEYS = {
     Role.KAFKA: ("security_protocol", "sasl_mechanism", "ca_pem"),
     Role.REGISTRY: (),
     Role.STORAGE: ("root", "endpoint", "region"),
+    Role.SOURCE: ("database", "sslmode", "sslrootcert", "slot"),
 }
 _KEYS = ("host", "port", "login", "password", "extra")
 
@@ -62,7 +66,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class JobConnections:
-    """Everything a job may have to reach."""
+    """What ingest and merge may have to reach."""
 
     kafka: Connection
     registry: Connection
@@ -85,7 +89,7 @@ def pipelines_folder(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def connections_from_environment(environ: Mapping[str, str] | None = None) -> JobConnections:
-    """All three connections; `MissingConnectionError` for the first that is missing or malformed."""
+    """All three of them; `MissingConnectionError` for the first that is missing or malformed."""
     return JobConnections(
         kafka=connection_from_environment(Role.KAFKA, environ),
         registry=connection_from_environment(Role.REGISTRY, environ),

@@ -5,6 +5,7 @@
     │   ├── BrokerUnavailableError    BROKER_UNAVAILABLE
     │   ├── RegistryUnavailableError  REGISTRY_UNAVAILABLE
     │   ├── UnknownSchemaError        UNKNOWN_SCHEMA
+    │   ├── SourceUnavailableError    SOURCE_UNAVAILABLE
     │   ├── StorageUnavailableError   STORAGE_UNAVAILABLE
     │   ├── BatchMisfitError          BATCH_MISFIT
     │   ├── TableChangedError         TABLE_CHANGED
@@ -42,6 +43,8 @@
         ├── ForeignCommitError        FOREIGN_COMMIT
         ├── ForeignRowsError          FOREIGN_ROWS
         ├── BronzeBehindError         BRONZE_BEHIND
+        ├── SilverDiffersError        SILVER_DIFFERS
+        ├── SourceTableMissingError   SOURCE_TABLE_MISSING
         ├── WrongTableError           WRONG_TABLE
         └── LedgerLostError           LEDGER_LOST
 
@@ -81,6 +84,8 @@ from cdc_lakehouse.errors.data import (
     SchemaChangedError,
     SchemaConflictError,
     SchemaMisfitError,
+    SilverDiffersError,
+    SourceTableMissingError,
     TopicMissingError,
     TopicRecreatedError,
     UnknownKeyHeldError,
@@ -94,6 +99,7 @@ from cdc_lakehouse.errors.retryable import (
     KafkaMovedError,
     RegistryUnavailableError,
     RetryableError,
+    SourceUnavailableError,
     StorageUnavailableError,
     SupersededError,
     TableChangedError,
@@ -134,7 +140,10 @@ __all__ = [
     "SchemaChangedError",
     "SchemaConflictError",
     "SchemaMisfitError",
+    "SilverDiffersError",
     "SourceEpochOldError",
+    "SourceTableMissingError",
+    "SourceUnavailableError",
     "StorageUnavailableError",
     "SupersededError",
     "TableChangedError",

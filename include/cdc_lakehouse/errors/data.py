@@ -230,6 +230,38 @@ class BronzeBehindError(DataError):
     end: int
 
 
+class SilverDiffersError(DataError):
+    code = "SILVER_DIFFERS"
+    sentence = (
+        "silver of {table} is not what its source was at {mark}, and nothing that is still to come changes "
+        "that: {count} key(s) ({kinds}), first {first}; {known}"
+    )
+    advice = (
+        "The report names keys and columns. What the table lacks by its own word comes first: repair that, "
+        "then clear. If it lacks nothing: did somebody change silver by hand, or the source without its log? "
+        "Send the rows again with an incremental snapshot, or rebuild silver (runbook)."
+    )
+    table: str
+    mark: str
+    """The source's log position, as PostgreSQL writes it."""
+    count: int
+    kinds: str
+    first: str
+    known: str
+    """What the table itself says it lacks."""
+
+
+class SourceTableMissingError(DataError):
+    code = "SOURCE_TABLE_MISSING"
+    sentence = "the source has no table {relation} that {table} could be compared with"
+    advice = (
+        "If it was dropped or renamed for good, take the table out of the pipeline or set its verify off. "
+        "If the connection leads to another database, correct it."
+    )
+    table: str
+    relation: str
+
+
 class WrongTableError(DataError):
     code = "WRONG_TABLE"
     sentence = "the folder {path} of {table} holds {found}"

@@ -44,6 +44,14 @@ class UnknownSchemaError(RetryableError):
     """Where they are, as closely as it is known."""
 
 
+class SourceUnavailableError(RetryableError):
+    code = "SOURCE_UNAVAILABLE"
+    sentence = "the source database at {address} did not answer: {reason}"
+    advice = "Nothing was compared, and nothing is wrong with the lake. Look at the database, then clear."
+    address: str
+    reason: str
+
+
 class StorageUnavailableError(RetryableError):
     code = "STORAGE_UNAVAILABLE"
     sentence = "the lake at {root} could not be read or written: {reason}"

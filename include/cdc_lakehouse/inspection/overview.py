@@ -16,6 +16,7 @@ from cdc_lakehouse.lake.snapshot import newest_snapshot
 from cdc_lakehouse.lake.state import read_state
 
 NEVER = "never run"
+_SHOWN = (Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.VERIFY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class TableOverview:
     """Records of bronze that could not be decoded: silver is incomplete by them."""
     problem: str
     """Sentence of the newest error that still stands; empty when there is none."""
+    verified: str = ""
+    """What the newest comparison with the source found; empty where there was none."""
 
 
 def overview(root: str, pipelines: Iterable[Pipeline], *, now: datetime) -> list[TableOverview]:
@@ -49,7 +52,7 @@ def overview(root: str, pipelines: Iterable[Pipeline], *, now: datetime) -> list
 
 
 def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetime) -> TableOverview:
-    newest = {job: _newest(results, job, table) for job in (Job.BRONZE_INGEST, Job.SILVER_MERGE)}
+    newest = {job: _newest(results, job, table) for job in _SHOWN}
     problems = [_problem(results, job, table) for job in newest]
     stands = _Standing()
     try:
@@ -69,6 +72,7 @@ def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetim
         rows=stands.rows,
         open_cases=stands.open_cases,
         problem=next(filter(None, problems), ""),
+        verified=_verified(newest[Job.VERIFY]),
     )
 
 
@@ -112,6 +116,10 @@ def _status(newest: TableResult | JobResult | None) -> str:
     if newest is None:
         return NEVER
     return "failed" if isinstance(newest, JobResult) else str(newest.status)
+
+
+def _verified(newest: TableResult | JobResult | None) -> str:
+    return newest.word if isinstance(newest, TableResult) else _status(newest) if newest else ""
 
 
 def _problem(results: Sequence[JobResult], job: Job, table: str) -> str:

@@ -17,7 +17,15 @@ from cdc_lakehouse.inspection.quarantine import Cases
 
 MOST_ROWS = 200
 _WIDTH_OF_A_FILE = 240
-_STYLES = {"advanced": "green", "idle": "green", "failed": "bold red", "superseded": "yellow"}
+_STYLES = {
+    "advanced": "green",
+    "idle": "green",
+    "failed": "bold red",
+    "superseded": "yellow",
+    "equal": "green",
+    "open": "yellow",
+    "different": "bold red",
+}
 
 
 def _console() -> Console:
@@ -31,6 +39,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
         "ingest",
         "merge",
         "state",
+        "verified",
         "seen-through",
         "lag",
         "rows",
@@ -45,6 +54,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             Text(entry.ingest, style=_STYLES.get(entry.ingest, "dim")),
             Text(entry.merge, style=_STYLES.get(entry.merge, "dim")),
             Text(f"incomplete({entry.open_cases})", style="yellow") if entry.open_cases else "",
+            Text(entry.verified, style=_STYLES.get(entry.verified, "dim")),
             _moment(entry.seen_through),
             "" if entry.lag_seconds is None else f"{entry.lag_seconds:.0f} s",
             *map(_number, (entry.rows, entry.bronze_version, entry.silver_version)),

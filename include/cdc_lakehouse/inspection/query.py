@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from cdc_lakehouse.inspection.catalog import Catalog, NamedTable
-from cdc_lakehouse.inspection.rows import read_rows
+from cdc_lakehouse.lake.rows import read_rows
 
 _READS = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.RELATION})
 _MISSING = re.compile(r'(?:Table|Schema) with name "?([\w.]+)"? does not exist')

@@ -71,6 +71,10 @@ class Lake:
         date = f"{attempt[:4]}-{attempt[4:6]}-{attempt[6:8]}"
         return f"{self.runs}/{date}/{safe(attempt)}/{safe(job)}"
 
+    def looks(self, table: str) -> str:
+        """What verifications of this table have seen and not settled yet."""
+        return f"{self.operations}/verify/{safe(table)}.json"
+
     def schemas(self, registry: str) -> str:
         """Archived writer schemas: an id means the same to all pipelines of one registry."""
         return f"{self.archives}/{safe(registry)}"

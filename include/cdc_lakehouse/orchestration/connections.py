@@ -12,6 +12,7 @@ from cdc_lakehouse.config.models import Connections
 from cdc_lakehouse.contract import (
     ENV_CONNECTION_KAFKA,
     ENV_CONNECTION_REGISTRY,
+    ENV_CONNECTION_SOURCE,
     ENV_CONNECTION_STORAGE,
     ENV_RESULT,
     Job,
@@ -23,11 +24,14 @@ _NOT_INHERITED = ("AIRFLOW_", "_AIRFLOW_", "CDC_LAKEHOUSE_CONN_")
 
 
 def connection_ids(job: Job, connections: Connections) -> dict[str, str]:
-    """Environment variable -> connection id. Who decodes asks the registry, and only the ingest Kafka."""
+    """Environment variable -> connection id. Who decodes asks the registry; Kafka is asked by who reads it,
+    and by who must know how far it goes."""
     needed = {ENV_CONNECTION_STORAGE: connections.storage}
     if job in (Job.BRONZE_INGEST, Job.QUARANTINE_REPLAY):
         needed[ENV_CONNECTION_REGISTRY] = connections.registry
-    if job is Job.BRONZE_INGEST:
+    if job is Job.VERIFY:
+        needed[ENV_CONNECTION_SOURCE] = connections.source
+    if job in (Job.BRONZE_INGEST, Job.VERIFY):
         needed[ENV_CONNECTION_KAFKA] = connections.kafka
     return needed
 

@@ -28,6 +28,7 @@ _CASE_PATTERN = r"^([a-z_0-9]+|[A-Za-z0-9._-]+/[0-9]+@[0-9]+)$"
 _WHO_DECIDES = {
     Job.BRONZE_INGEST: DECISIONS,
     Job.SILVER_MERGE: DECISIONS,
+    Job.VERIFY: DECISIONS,
     **dict.fromkeys((Job.QUARANTINE_REPLAY, Job.OPTIMIZE, Job.VACUUM, Job.CLEAN_CHECKPOINTS), CASE_DECISIONS),
 }
 """What a run of its DAG may be asked; the tasks beside the one that does it leave it alone."""

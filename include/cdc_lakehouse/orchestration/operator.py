@@ -1,4 +1,4 @@
-"""The operator: one job of the package as one Spark application in client mode.
+"""The operator: one job of the package as one Spark application in client mode, or as plain Python.
 
 Connections travel in the child's environment, made after the command: nothing that Airflow renders,
 stores or logs ever holds a secret. A second execution of the same task instance is always safe:
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +37,8 @@ from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
 from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, refused
 
 SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
+WITHOUT_SPARK = frozenset({Job.VERIFY})
+"""Jobs whose file Python runs by itself: a JVM would start for nothing."""
 RESULT_KEY = "return_value"
 """Airflow's own name for what a task returns; failed tasks push it too, for `outcome`."""
 _ADVANCED_KEY = "advanced"
@@ -78,7 +81,8 @@ class SparkJobOperator(SparkSubmitOperator):
         """The summary. Raises `AirflowFailException` where a retry cannot help, else `AirflowException`."""
         try:
             refuse_unsupported_run(context)
-            check_spark_connection(self._conn_id)
+            if self.job not in WITHOUT_SPARK:
+                check_spark_connection(self._conn_id)
             _end_with_supervisor()
             verdict = self._run(context)
         except LakehouseError as error:
@@ -94,12 +98,17 @@ class SparkJobOperator(SparkSubmitOperator):
     def _run(self, context: Context) -> Verdict:
         request = self._request(context)
         self.application_args = request.to_arguments()
-        command = self._get_hook()._build_spark_submit_command(self.application)
+        command = self._command()
         with TemporaryDirectory(prefix="cdc_lakehouse_") as folder:
             exit_code, text = self._looked(request, Path(folder) / "look.json")
             if exit_code is None:
                 exit_code, text = self._submitted(command, Path(folder) / "result.json")
         return judge(self.job, pipeline=self.pipeline, tables=self.tables, exit_code=exit_code, text=text)
+
+    def _command(self) -> list[str]:
+        if self.job in WITHOUT_SPARK:
+            return [sys.executable, self.application, *(self.application_args or ())]
+        return list(self._get_hook()._build_spark_submit_command(self.application))
 
     def _looked(self, request: JobRequest, result_file: Path) -> tuple[int | None, str | None]:
         """Exit code and result where no JVM is needed; no code where the job must run."""

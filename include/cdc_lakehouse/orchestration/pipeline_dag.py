@@ -2,11 +2,13 @@
 
     cdc_<pipeline>              <group>.bronze_ingest >> <group>.silver_merge >> outcome
                                                          <group>.silver_merge >> <group>.announce
+                                                         <group>.silver_merge >> <group>.verify >> outcome
     cdc_<pipeline>_maintenance  quarantine_replay >> optimize >> vacuum >> outcome
                                 clean_checkpoints >> outcome
 
 Jobs run in the pool `cdc_<pipeline>`; `announce` and `outcome` only talk to Airflow and need no slot
-of it. `NONE_SKIPPED` means: whatever became of the task above, unless nobody wanted it to run.
+of it. `verify` is there where a table of the group asks for it.
+`NONE_SKIPPED` means: whatever became of the task above, unless nobody wanted it to run.
 """
 
 from __future__ import annotations
@@ -131,7 +133,12 @@ def _group_column(pipeline: Pipeline, group: str, tables: tuple[Table, ...]) -> 
             **_LIGHT_TASK,
         )
         ingest >> merge >> announce
-    return [ingest, merge]
+        if not pipeline.verifies(group):
+            return [ingest, merge]
+        verified = tuple(table for table in tables if table.verify)
+        verify = _job(pipeline, Job.VERIFY, verified, **asked, trigger_rule=TriggerRule.NONE_SKIPPED)
+        merge >> verify
+    return [ingest, merge, verify]
 
 
 def _job(pipeline: Pipeline, job: Job, tables: tuple[Table, ...], **options: Any) -> SparkJobOperator:

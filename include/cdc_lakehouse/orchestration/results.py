@@ -28,7 +28,7 @@ class Summary(TypedDict):
     attempt: str | None
     headline: str
     tables: dict[str, str]
-    """Table -> its status, or the code of its error."""
+    """Table -> its status or what was found of it, or the code of its error."""
     failed: dict[str, str]
     """Table -> the code of its error."""
     counts: dict[str, int]
@@ -133,7 +133,7 @@ def _summary(result: JobResult, *, headline: str) -> Summary:
         pipeline=result.pipeline,
         attempt=result.attempt,
         headline=headline,
-        tables={table.table: failed.get(table.table, table.status) for table in result.tables},
+        tables={table.table: failed.get(table.table, table.word) for table in result.tables},
         failed=failed,
         counts=_added_counts(result),
         advanced=advances_of(result),
@@ -167,7 +167,7 @@ def _log_line(result: JobResult) -> str:
 def _table_words(table: TableResult) -> str:
     if table.error is not None:
         return f"{table.table} {table.error.code}"
-    words = [table.table, table.status, *_nonzero(table.counts)]
+    words = [table.table, table.word, *_nonzero(table.counts)]
     # A run that is green without its registry is one schema away from red.
     return " ".join([*words, "registry=archive"] if table.registry.get("source") == "archive" else words)
 

@@ -15,6 +15,12 @@ _WHAT_A_JOB_DOES = {
         "Merges the bronze rows that silver has not applied yet. It runs although the ingest failed for "
         "some table, so that healthy tables go on."
     ),
+    Job.VERIFY: (
+        "Compares the rows of silver with those of the source database, for tables that say `verify: true`. "
+        "`equal`: every row and every compared column is the same. `open`: keys differ that the next merge "
+        "may bring; the next runs look at them again. Red (`SILVER_DIFFERS`): silver has applied everything "
+        "up to the mark, and keys still differ; the run report names them and their columns. It only reads."
+    ),
     Job.OPTIMIZE: "Packs small files. It gives way to a merge of the same table: skipped, and green.",
     Job.VACUUM: "Deletes files that no version within the retention needs any more.",
     Job.QUARANTINE_REPLAY: (

@@ -17,6 +17,7 @@ from cdc_lakehouse.preflight.findings import Finding
 from cdc_lakehouse.preflight.greeting import greet_registry
 from cdc_lakehouse.preflight.lake import lake_finding
 from cdc_lakehouse.preflight.schemas import schema_findings
+from cdc_lakehouse.preflight.source import source_finding
 from cdc_lakehouse.preflight.topics import read_kafka, topic_findings
 from cdc_lakehouse.registry.client import SchemaRegistry
 
@@ -24,7 +25,7 @@ from cdc_lakehouse.registry.client import SchemaRegistry
 def check_pipeline(
     name: str, *, folder: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Iterator[Finding]:
-    """The file, then Kafka, the registry and the lake, each whatever the others said."""
+    """The file, then Kafka, the registry, the lake and the source, each whatever the others said."""
     try:
         pipeline = find_pipeline(name, folder)
     except LakehouseError as error:
@@ -37,6 +38,8 @@ def check_pipeline(
     pipeline = next(iter(discovered), pipeline)
     yield from _guarded("registry", _registry(pipeline, environ))
     yield from _guarded("lake", _lake(environ))
+    if any(pipeline.verifies(group) for group in pipeline.groups):
+        yield from _guarded("source", _source(environ))
 
 
 def _guarded(subject: str, findings: Iterator[Finding]) -> Iterator[Finding]:
@@ -73,6 +76,10 @@ def _registry(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator
     yield Finding.fine("registry", f"subjects {subjects} at {settings.url}")
     with SchemaRegistry(settings.url, login=settings.login, password=settings.password) as registry:
         yield from schema_findings(pipeline, registry)
+
+
+def _source(environ: Mapping[str, str] | None) -> Iterator[Finding]:
+    yield source_finding(connection_from_environment(Role.SOURCE, environ))
 
 
 def _lake(environ: Mapping[str, str] | None) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ from local_stack.proof import compare_pipeline
 from local_stack.stack import RunningStack
 
 DAG_ID = "cdc_shop"
-_INGEST, _MERGE = "main.bronze_ingest", "main.silver_merge"
+_INGEST, _MERGE, _VERIFY = "main.bronze_ingest", "main.silver_merge", "main.verify"
 _SECONDS_PER_RUN = 900.0
 
 
@@ -73,6 +73,7 @@ class Demo:
             why = next(iter(watch.failures.values()), f"the run is {state}")
             raise RunFailedError(run_id, why, self._stack.airflow.url)
         self._screen.arrivals(self._advances(run_id))
+        self._screen.verdicts((self._airflow.xcom(DAG_ID, run_id, _VERIFY) or {}).get("tables", {}))
 
     def _advances(self, run_id: str) -> dict[str, dict[str, Any]]:
         """Per table what the ingest brought and where the merge took it."""

@@ -18,7 +18,7 @@ from local_stack.stack import RunningStack
 
 _WIDTH_OF_A_FILE = 110
 _STYLES = {
-    "success": "green", "healthy": "green", "running": "cyan",
+    "success": "green", "healthy": "green", "running": "cyan", "equal": "green", "open": "yellow",
     "failed": "bold red", "up_for_retry": "red", "upstream_failed": "red", "killed": "red",
 }  # fmt: skip
 _SILENT_STATES = frozenset({"scheduled", "queued"})
@@ -66,6 +66,12 @@ class Screen:
             cells = (found.get("rows", 0), versions.get("bronze", "-"), versions.get("silver", "-"))
             table.add_row(name, *map(str, cells), (seen or "")[11:19], lag)
         self._console.print(table)
+
+    def verdicts(self, found: Mapping[str, str]) -> None:
+        """What the pipeline itself says of its tables; while the shop is busy some are open."""
+        for verdict in dict.fromkeys(found.values()):
+            names = ", ".join(table for table, own in found.items() if own == verdict)
+            self.say(f"  verify: {verdict}: {names}", style=_STYLES.get(verdict, ""))
 
     def proof(self, comparisons: Sequence[Comparison]) -> None:
         table = Table("table", "PostgreSQL", "silver", "checksum", "equal", box=None, padding=(0, 2))

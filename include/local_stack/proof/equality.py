@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 from psycopg import IsolationLevel
 
-from cdc_lakehouse.inspection.rows import read_rows
 from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.rows import read_rows
 from local_stack.proof.rows import Comparison, canonical_json, compare_tables
 from local_stack.proof.source import SourceTable, read_source, source_tables
 from local_stack.stack import RunningStack

@@ -1,6 +1,8 @@
-"""The rows of a Delta table as an Arrow table: deletions applied, old files in today's types."""
+"""The rows of a Delta table as Arrow, whole or in batches: deletions applied, old files in today's types."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +23,37 @@ def read_rows(uri: str) -> pa.Table | None:
 
 def rows_of(snapshot: Snapshot) -> pa.Table:
     """Every type as the table declares it, every column nullable."""
-    schema = pa.schema([pa.field(field.name, _nullable(field.type)) for field in snapshot.schema])
+    schema = _schema(snapshot)
     filesystem, folder = filesystem_of(snapshot.uri)
     parts = [
         _conformed(_read_file(file, filesystem=filesystem, folder=folder), schema) for file in snapshot.files
     ]
     return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iterator[pa.Table]:
+    """The same rows, some columns of them, `most` at a time: memory does not grow with the table."""
+    whole = _schema(snapshot)
+    schema = pa.schema([whole.field(name) for name in columns])
+    filesystem, folder = filesystem_of(snapshot.uri)
+    for file in snapshot.files:
+        kept = _kept(file, filesystem=filesystem, folder=folder)
+        with filesystem.open_input_file(f"{folder}/{file.path}") as stream:
+            parquet = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us")
+            present = [name for name in columns if name in parquet.schema_arrow.names]
+            start = 0
+            # Of a file that is older than all of these columns only the number of rows counts.
+            for batch in parquet.iter_batches(batch_size=most, columns=present):
+                table = pa.Table.from_batches([batch]) if present else pa.table({"": pa.nulls(len(batch))})
+                until = start + len(batch)
+                if kept is not None:
+                    table = table.filter(pa.array(kept[start:until]))
+                start = until
+                yield _conformed(table, schema)
+
+
+def _schema(snapshot: Snapshot) -> pa.Schema:
+    return pa.schema([pa.field(field.name, _nullable(field.type)) for field in snapshot.schema])
 
 
 def _read_file(file: DataFile, *, filesystem: FileSystem, folder: str) -> pa.Table:
@@ -36,16 +63,23 @@ def _read_file(file: DataFile, *, filesystem: FileSystem, folder: str) -> pa.Tab
         partitioning=None,
         coerce_int96_timestamp_unit="us",
     )
+    kept = _kept(file, filesystem=filesystem, folder=folder)
+    return table if kept is None else table.filter(pa.array(kept))
+
+
+def _kept(file: DataFile, *, filesystem: FileSystem, folder: str) -> np.ndarray | None:
+    """Which of its rows are left; None for all of them."""
     if file.deleted is None:
-        return table
+        return None
 
     def read(path: str) -> bytes:
         with filesystem.open_input_stream(f"{folder}/{path}") as stream:
             return bytes(stream.read())
 
-    kept = np.ones(table.num_rows, dtype=bool)
+    count = pq.read_metadata(f"{folder}/{file.path}", filesystem=filesystem).num_rows
+    kept = np.ones(count, dtype=bool)
     kept[deleted_rows(file.deleted, read=read)] = False
-    return table.filter(pa.array(kept))
+    return kept
 
 
 def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -1,0 +1,1 @@
+"""Is silver what the source database is? Rows of both, compared at a position (decision 0027)."""

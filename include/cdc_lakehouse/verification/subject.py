@@ -1,0 +1,74 @@
+"""What of a table is compared: silver as it stands, and the relation of the source that it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cdc_lakehouse.lake.ledger import Ledger, topic_of
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.quarantine import open_cases
+from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot
+from cdc_lakehouse.lake.state import read_state
+
+
+class NotComparedError(Exception):
+    """There is nothing to compare, or no way yet. The text says why; it is no failure of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    silver: Snapshot
+    ledger: Ledger
+    """Silver's, of the compared version or of one before it."""
+    key: tuple[str, ...]
+    topic: str
+    schema: str
+    relation: str
+    open_cases: int
+    """Records of bronze that could not be decoded."""
+
+    def lacks(self) -> dict[str, int]:
+        """What silver cannot have, by its own word: each of them explains rows that differ."""
+        gaps = sum(
+            until - start
+            for partitions in self.ledger.gaps().values()
+            for spans in partitions.values()
+            for start, until in spans
+        )
+        told = {"open_cases": self.open_cases, "missing_offsets": gaps, "parked": int(self.ledger.parked)}
+        return {name: count for name, count in told.items() if count}
+
+
+def subject_of(lake: Lake, table: str) -> Subject:
+    """Reads silver: the source must be read after it. Raises `NotComparedError`."""
+    state = read_state(lake.silver(table), table=table)
+    if state is None or state.ledger is None:
+        raise NotComparedError("silver has no rows yet")
+    silver, bronze = newest_snapshot(lake.silver(table)), newest_snapshot(lake.bronze(table))
+    if silver is None or bronze is None:
+        raise NotComparedError("silver has no rows yet")
+    topics = {topic_of(source) for source in state.ledger.sources}
+    if len(topics) != 1:
+        raise NotComparedError("its rows come from several topics, that is, from several tables")
+    (topic,) = topics
+    names = topic.rsplit(".", 2)
+    if len(names) != 3:
+        raise NotComparedError(f"the topic {topic} names no schema and table")
+    return Subject(
+        silver=silver,
+        ledger=state.ledger,
+        key=_key_of(bronze.schema),
+        topic=topic,
+        schema=names[1],
+        relation=names[2],
+        open_cases=open_cases(lake.bronze(table)),
+    )
+
+
+def _key_of(bronze: pa.Schema) -> tuple[str, ...]:
+    type_ = bronze.field("key").type if "key" in bronze.names else pa.null()
+    if not pa.types.is_struct(type_) or not type_.num_fields:
+        raise NotComparedError("it has no key, so no row has a partner")
+    return tuple(field.name for field in type_)

@@ -1,0 +1,129 @@
+"""Verify one table: read silver, then the source, compare, judge, remember what stays open."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from cdc_lakehouse.application.per_table import UnfinishedError
+from cdc_lakehouse.config.models import OutOfRange, Table
+from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.database.access import Database, confirmed_by
+from cdc_lakehouse.errors import SilverDiffersError, SourceTableMissingError
+from cdc_lakehouse.lake.ledger import Ends
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.verification.columns import ColumnPlan, KeyNotComparedError, plan_columns
+from cdc_lakehouse.verification.compare import Comparison, compare
+from cdc_lakehouse.verification.looks import read_looks, write_looks
+from cdc_lakehouse.verification.sides import silver_batches, source_batch
+from cdc_lakehouse.verification.source import Relation, SourceSnapshot, snapshot_of
+from cdc_lakehouse.verification.subject import NotComparedError, Subject, subject_of
+from cdc_lakehouse.verification.told import Verified, counts_of, kinds_in_words, lacks_in_words, report_of
+from cdc_lakehouse.verification.verdict import (
+    Look,
+    OpenKey,
+    Verdict,
+    delivered,
+    has_read,
+    is_of_the_past,
+    judge,
+)
+
+AskEnds = Callable[[str], Ends]
+"""How far Kafka goes with a topic, now."""
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Where a table is, and whom to ask."""
+
+    lake: Lake
+    database: Database
+    ends: AskEnds
+    dry_run: bool = False
+
+    def run(self, table: Table) -> TableResult:
+        """Reads both sides, writes what it leaves open. Raises with the result where silver is wrong."""
+        started = time.monotonic()
+        try:
+            subject = subject_of(self.lake, table.name)
+            with snapshot_of(self.database) as snapshot:
+                found = self._compared(table, subject, snapshot)
+        except (NotComparedError, KeyNotComparedError) as reason:
+            told = {"verdict": Verdict.NOT_COMPARED, "why": str(reason)}
+            return TableResult(table=table.name, status=TableStatus.VERIFIED, verification=told)
+        self._remember(table, found)
+        result = TableResult(
+            table=table.name,
+            status=TableStatus.VERIFIED,
+            counts=counts_of(found),
+            open_cases=subject.open_cases,
+            seen_through=subject.ledger.seen_through,
+            seconds={"all": round(time.monotonic() - started, 3)},
+            versions={"silver": subject.silver.version},
+            verification=report_of(found),
+        )
+        if found.judgement.wrong:
+            raise UnfinishedError(result) from _differs(table, found)
+        return result
+
+    def _compared(self, table: Table, subject: Subject, snapshot: SourceSnapshot) -> Verified:
+        relation = snapshot.relation(subject.schema, subject.relation)
+        if relation is None:
+            name = f"{subject.schema}.{subject.relation}"
+            raise SourceTableMissingError(table=table.name, relation=name)
+        plan = plan_columns(
+            snapshot.columns(relation), subject.silver.schema, key=subject.key, dropped=table.drop_columns
+        )
+        comparison = _rows_compared(table, subject, snapshot, relation=relation, plan=plan)
+        now, earlier = Look(snapshot.mark), self._earlier(table, subject)
+        judgement = judge(
+            comparison.found, earlier, now, has_applied=lambda look: has_read(subject.ledger, look.ends)
+        )
+        return Verified(subject, str(relation), now, plan, comparison, judgement)
+
+    def _earlier(self, table: Table, subject: Subject) -> dict[tuple[str, ...], OpenKey]:
+        known = read_looks(self.lake.looks(table.name), columns=subject.key)
+        return {
+            key: each for key, each in known.items() if not is_of_the_past(subject.ledger, each.since.ends)
+        }
+
+    def _remember(self, table: Table, found: Verified) -> None:
+        """Asked for in this order: first what the connector has delivered, then how far Kafka goes."""
+        if self.dry_run:
+            return
+        keys = found.judgement.keys
+        if any(key.since.ends is None for key in keys):
+            confirmed = confirmed_by(self.database.slots())
+            if confirmed is not None and any(confirmed >= key.since.mark for key in keys):
+                keys = delivered(keys, confirmed, self.ends(found.subject.topic))
+        write_looks(self.lake.looks(table.name), keys, columns=found.subject.key)
+
+
+def _rows_compared(
+    table: Table, subject: Subject, snapshot: SourceSnapshot, *, relation: Relation, plan: ColumnPlan
+) -> Comparison:
+    as_cells = partial(source_batch, plan, beyond_is_null=table.out_of_range is OutOfRange.AS_NULL)
+    names = [column.source for column in plan.compared]
+    return compare(
+        lambda: map(as_cells, snapshot.rows(relation, names)),
+        lambda: silver_batches(plan, subject.silver),
+        columns=tuple(column.silver for column in plan.compared),
+        keys=plan.keys,
+        about=subject.silver.row_count or 0,
+    )
+
+
+def _differs(table: Table, found: Verified) -> SilverDiffersError:
+    wrong = found.judgement.wrong
+    return SilverDiffersError(
+        table=table.name,
+        mark=str(max(found.judgement.marks)),
+        count=len(wrong),
+        kinds=kinds_in_words(wrong),
+        first="; ".join(found.key_in_words(each) for each in wrong[:_FEW]),
+        known=lacks_in_words(found.subject.lacks()),
+    )

@@ -1,0 +1,106 @@
+"""One table on both sides: rows in PostgreSQL, and a silver table as a merge would have left it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from connector import FakeConnector  # type: ignore[import-not-found]
+from deltalake import CommitProperties, Transaction, write_deltalake
+
+from cdc_lakehouse.application.per_table import UnfinishedError
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.config.settings import Connection, Role
+from cdc_lakehouse.contract import TableResult
+from cdc_lakehouse.database.access import Database
+from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.verification.table_verify import Verification
+from local_stack.component import Site
+from local_stack.postgres import SHOP, SUPERUSER
+
+TABLE = "items"
+TOPIC = "shop.public.items"
+SOURCE = f"{TOPIC}@id1"
+_POSITION = pa.struct([("epoch", pa.int64()), ("row", pa.int64())])
+_ERROR = pa.struct([("code", pa.string()), ("detail", pa.string())])
+_ATTEMPT = "20260101T000000Z-00000001"
+
+
+class Shelf:
+    def __init__(
+        self, connection: psycopg.Connection[Any], connector: FakeConnector, *, root: str, site: Site
+    ) -> None:
+        self.connection = connection
+        self.connector = connector
+        self.lake = Lake(root=root, pipeline="shop")
+        self.kafka_end = 0
+        self._site = site
+        self._seq = 0
+
+    def sql(self, *statements: str) -> None:
+        for statement in statements:
+            self.connection.execute(statement.encode())
+
+    def deliver(self) -> None:
+        """The connector brings everything up to now to Kafka, whose end moves on."""
+        self.kafka_end += 10
+        self.connector.confirm()
+
+    def silver(
+        self,
+        columns: dict[str, pa.Array],
+        *,
+        row: Sequence[int] | None = None,
+        key: Sequence[str] = ("id",),
+        read_to: int | None = None,
+    ) -> None:
+        """Silver is this now, and has read Kafka up to `read_to`; `row` is part of each row's position."""
+        count = len(next(iter(columns.values())))
+        positions = [{"epoch": 0, "row": number} for number in row or [1] * count]
+        table = pa.table({**columns, "_cdc_position": pa.array(positions, _POSITION)})
+        end = self.kafka_end if read_to is None else read_to
+        self._seq += 1
+        first = Ledger(kind=Kind.SILVER, pipeline="shop", table=TABLE, cluster_id="c1", seq=self._seq - 1)
+        ledger = first.advanced({SOURCE: {0: (0, max(end, 1))}}, attempt=_ATTEMPT, seen_through=None)
+        self._write(self.lake.silver(TABLE), table, ledger)
+        type_ = pa.struct([(name, columns[name].type) for name in key])
+        bronze = pa.table({"key": pa.nulls(1, type_), "decode_error": pa.nulls(1, _ERROR)})
+        self._write(self.lake.bronze(TABLE), bronze, ledger)
+
+    def _write(self, uri: str, table: pa.Table, ledger: Ledger) -> None:
+        properties = CommitProperties(
+            custom_metadata={"userMetadata": ledger.to_json()},
+            app_transactions=[Transaction(APPLICATION_ID, ledger.seq)],
+        )
+        Path(uri.removeprefix("file://")).mkdir(parents=True, exist_ok=True)
+        write_deltalake(uri, table, mode="overwrite", schema_mode="overwrite", commit_properties=properties)
+
+    def verification(self, *, slot: str | None = None, **login: str) -> Verification:
+        connection = Connection(
+            Role.SOURCE,
+            host="127.0.0.1",
+            port=self._site.ports["postgres"],
+            login=login.get("login", SUPERUSER),
+            password=login.get("password", self._site.secrets.postgres),
+            extra={"database": SHOP, **({} if slot is None else {"slot": slot})},
+        )
+        return Verification(
+            self.lake, Database.of(connection), ends=lambda topic: {SOURCE: {0: self.kafka_end}}
+        )
+
+    def table(self, **options: Any) -> Table:
+        return Table(name=TABLE, topics=(TOPIC,), verify=True, **options)
+
+    def verify(self, **options: Any) -> TableResult:
+        """The result; that of a table that failed too."""
+        try:
+            return self.verification().run(self.table(**options))
+        except UnfinishedError as failed:
+            return failed.so_far
+
+    def verdict(self, **options: Any) -> str:
+        return str(self.verify(**options).verification["verdict"])
