@@ -1,0 +1,107 @@
+"""`make fuzz-history`: histories on a stack of their own, for some minutes or from a file."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from history.driver import WarmDriver
+from history.plan import Choice, UnknownNameError, steps
+from history.session import Verdict, run_history
+from history.shrinking import shrunk
+from history.steps import read_steps, write_steps
+from local_stack import LocalStack, RunningStack
+
+FOLDER = Path(__file__).parents[2] / ".local" / "fuzz-history"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="fuzz-history", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--without", default="", help="kinds, groups of kinds, tables: truncate,ddl,toast")
+    parser.add_argument("--with", dest="also", default="", help="tables that are off by default: keyless")
+    parser.add_argument("--replay", type=Path, help="steps of an earlier run")
+    parser.add_argument("--minimise", type=float, default=0, metavar="MINUTES", help="shrink what is found")
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--verbose", action="store_true", help="what PostgreSQL refuses")
+    return parser.parse_args()
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _run(stack: RunningStack, chosen: argparse.Namespace, choice: Choice) -> Verdict:
+    folder = chosen.folder / "runs"
+    folder.mkdir(parents=True, exist_ok=True)
+    driver = WarmDriver(stack, folder)
+    driver.start()
+    try:
+        if chosen.replay:
+            seed, wanted = read_steps(chosen.replay)
+        else:
+            seed, wanted = chosen.seed, None
+        source = steps(seed, choice) if wanted is None else wanted
+        verdict = run_history(
+            stack, driver, folder, source, choice=choice, seed=seed, seconds=60 * chosen.minutes
+        )
+        write_steps(chosen.folder / f"steps-{seed}.json", verdict.steps, seed=seed)
+        print(verdict, flush=True)
+        if verdict.finding is not None and chosen.minimise:
+            _shrink(stack, driver, chosen, choice, verdict)
+        return verdict
+    finally:
+        driver.close()
+
+
+def _shrink(
+    stack: RunningStack, driver: WarmDriver, chosen: argparse.Namespace, choice: Choice, verdict: Verdict
+) -> None:
+    def fails(candidate: list[object]) -> bool:
+        found = run_history(
+            stack,
+            driver,
+            chosen.folder / "runs",
+            candidate,  # type: ignore[arg-type]
+            choice=choice,
+            seed=verdict.seed,
+            seconds=3600,
+        ).finding
+        print(f"{len(candidate)} steps: {'fails' if found else 'passes'}", flush=True)
+        return (
+            found is not None
+            and verdict.finding is not None
+            and found.sentence[:12] == verdict.finding.sentence[:12]
+        )
+
+    least = shrunk(list(verdict.steps), fails, seconds=60 * chosen.minimise)  # type: ignore[arg-type]
+    path = chosen.folder / f"steps-{verdict.seed}-least.json"
+    write_steps(path, least, seed=verdict.seed)
+    print(f"{len(least)} of {len(verdict.steps)} steps still fail; REPLAY={path}", flush=True)
+
+
+def main() -> int:
+    chosen = _arguments()
+    logging.basicConfig(level=logging.DEBUG if chosen.verbose else logging.WARNING)
+    try:
+        choice = Choice.of(without=_names(chosen.without), also=_names(chosen.also))
+    except UnknownNameError as exc:
+        print(f"error: {exc}")
+        return 2
+    local = LocalStack(chosen.folder / "stack", report=_say)
+    local.clean()
+    with local.running(
+        "postgres", "registry", "connect", airflow=False
+    ) as stack:
+        return int(_run(stack, chosen, choice).finding is not None)
+
+
+def _say(component: str, event: str, seconds: float) -> None:
+    print(f"  {seconds:5.1f} s  {component:<12} {event}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
