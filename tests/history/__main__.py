@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from history.driver import WarmDriver
 from history.plan import Choice, UnknownNameError, steps
 from history.session import Verdict, run_history
 from history.shrinking import shrunk
-from history.steps import read_steps, write_steps
+from history.steps import Step, read_steps, write_steps
 from local_stack import LocalStack, RunningStack
 
 FOLDER = Path(__file__).parents[2] / ".local" / "fuzz-history"
@@ -38,49 +39,37 @@ def _run(stack: RunningStack, chosen: argparse.Namespace, choice: Choice) -> Ver
     folder = chosen.folder / "runs"
     folder.mkdir(parents=True, exist_ok=True)
     driver = WarmDriver(stack, folder)
-    driver.start()
+    seed, wanted = read_steps(chosen.replay) if chosen.replay else (chosen.seed, steps(chosen.seed, choice))
+
+    def tried(candidate: Iterable[Step], seconds: float) -> Verdict:
+        return run_history(stack, driver, folder, candidate, choice=choice, seed=seed, seconds=seconds)
+
     try:
-        if chosen.replay:
-            seed, wanted = read_steps(chosen.replay)
-        else:
-            seed, wanted = chosen.seed, None
-        source = steps(seed, choice) if wanted is None else wanted
-        verdict = run_history(
-            stack, driver, folder, source, choice=choice, seed=seed, seconds=60 * chosen.minutes
-        )
-        write_steps(chosen.folder / f"steps-{seed}.json", verdict.steps, seed=seed)
-        print(verdict, flush=True)
+        verdict = tried(wanted, 60 * chosen.minutes)
+        path = chosen.folder / f"steps-{seed}.json"
+        write_steps(path, verdict.steps, seed=seed)
+        print(f"{verdict}\nsteps: {path}", flush=True)
         if verdict.finding is not None and chosen.minimise:
-            _shrink(stack, driver, chosen, choice, verdict)
+            _shrink(verdict, tried, chosen)
         return verdict
     finally:
         driver.close()
 
 
 def _shrink(
-    stack: RunningStack, driver: WarmDriver, chosen: argparse.Namespace, choice: Choice, verdict: Verdict
+    verdict: Verdict, tried: Callable[[Iterable[Step], float], Verdict], chosen: argparse.Namespace
 ) -> None:
-    def fails(candidate: list[object]) -> bool:
-        found = run_history(
-            stack,
-            driver,
-            chosen.folder / "runs",
-            candidate,  # type: ignore[arg-type]
-            choice=choice,
-            seed=verdict.seed,
-            seconds=3600,
-        ).finding
-        print(f"{len(candidate)} steps: {'fails' if found else 'passes'}", flush=True)
-        return (
-            found is not None
-            and verdict.finding is not None
-            and found.sentence[:12] == verdict.finding.sentence[:12]
-        )
+    def fails(candidate: list[Step]) -> bool:
+        found = tried(candidate, 60 * chosen.minimise)
+        print(f"{len(candidate)} steps: {'passed' if found.finding is None else 'failed'}", flush=True)
+        return found.fails_like(verdict)
 
-    least = shrunk(list(verdict.steps), fails, seconds=60 * chosen.minimise)  # type: ignore[arg-type]
+    least = shrunk(list(verdict.steps), fails, seconds=60 * chosen.minimise)
     path = chosen.folder / f"steps-{verdict.seed}-least.json"
     write_steps(path, least, seed=verdict.seed)
-    print(f"{len(least)} of {len(verdict.steps)} steps still fail; REPLAY={path}", flush=True)
+    print(
+        f"{len(least)} of {len(verdict.steps)} steps still fail: make fuzz-history REPLAY={path}", flush=True
+    )
 
 
 def main() -> int:
@@ -93,9 +82,7 @@ def main() -> int:
         return 2
     local = LocalStack(chosen.folder / "stack", report=_say)
     local.clean()
-    with local.running(
-        "postgres", "registry", "connect", airflow=False
-    ) as stack:
+    with local.running("postgres", "registry", "connect", airflow=False) as stack:
         return int(_run(stack, chosen, choice).finding is not None)
 
 

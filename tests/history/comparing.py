@@ -8,8 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from cdc_lakehouse.inspection.rows import read_rows
-from cdc_lakehouse.lake.names import Lake
 from history.content import Content
 from history.inequalities import Unwritten, Wanted, plain_value, wanted
 from history.shapes import STAMP, Column
@@ -65,9 +63,9 @@ class Silver:
         return cls({name: table.schema.field(name).type for name in names}, dict(found))
 
 
-def compare(lake: Lake, content: Content, unwritten: Unwritten) -> Compared:
-    """A table without a key is compared as a bag of rows."""
-    silver = Silver.of(read_rows(lake.silver(content.table)), content.key)
+def compare(content: Content, table: pa.Table | None, unwritten: Unwritten) -> Compared:
+    """Of a table of PostgreSQL with silver's. One without a key is compared as a bag of rows."""
+    silver = Silver.of(table, content.key)
     if not content.key:
         return _compare_bags(content, silver)
     differences: list[Difference] = []

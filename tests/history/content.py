@@ -27,11 +27,23 @@ class Content:
     rows: tuple[Texts, ...]
 
 
-def contents_of(connection: psycopg.Connection[Any], tables: tuple[Table, ...]) -> list[Content]:
+@dataclass(frozen=True, slots=True)
+class QuietPoint:
+    """The whole source at a moment at which nobody wrote."""
+
+    number: int
+    lsn: str
+    """Every change below it is in `contents`, and none above it."""
+    contents: tuple[Content, ...]
+
+
+def quiet_point(connection: psycopg.Connection[Any], tables: tuple[Table, ...], *, number: int) -> QuietPoint:
     """In one snapshot."""
     connection.isolation_level = IsolationLevel.REPEATABLE_READ
     with connection.transaction():
-        return [_content(connection, table) for table in tables]
+        contents = tuple(_content(connection, table) for table in tables)
+        (lsn,) = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone() or ("",)
+    return QuietPoint(number, str(lsn), contents)
 
 
 def _content(connection: psycopg.Connection[Any], table: Table) -> Content:
@@ -41,22 +53,23 @@ def _content(connection: psycopg.Connection[Any], table: Table) -> Content:
     return Content(table.name, table.key, columns, tuple(rows))
 
 
-def keep(path: Path, contents: list[Content]) -> None:
+def keep(folder: Path, point: QuietPoint) -> None:
     """For whoever asks later what the source was at that moment."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    document = json.dumps([asdict(content) for content in contents], ensure_ascii=False)
-    path.write_bytes(lzma.compress(document.encode(), preset=0))
+    folder.mkdir(parents=True, exist_ok=True)
+    document = json.dumps(asdict(point), ensure_ascii=False)
+    (folder / f"{point.number:04}.json.xz").write_bytes(lzma.compress(document.encode(), preset=0))
 
 
-def kept(path: Path) -> list[Content]:
+def kept(folder: Path, number: int) -> QuietPoint:
     """The inverse of `keep`."""
-    found = json.loads(lzma.decompress(path.read_bytes()))
-    return [
-        Content(
-            table=each["table"],
-            key=tuple(each["key"]),
-            columns=tuple(Column(**column) for column in each["columns"]),
-            rows=tuple(tuple(row) for row in each["rows"]),
-        )
-        for each in found
-    ]
+    found = json.loads(lzma.decompress((folder / f"{number:04}.json.xz").read_bytes()))
+    return QuietPoint(found["number"], found["lsn"], tuple(_content_of(each) for each in found["contents"]))
+
+
+def _content_of(document: dict[str, Any]) -> Content:
+    return Content(
+        table=document["table"],
+        key=tuple(document["key"]),
+        columns=tuple(Column(**column) for column in document["columns"]),
+        rows=tuple(tuple(row) for row in document["rows"]),
+    )

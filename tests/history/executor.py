@@ -12,8 +12,9 @@ from pathlib import Path
 from random import Random
 
 from cdc_lakehouse.contract import ExitCode, Job
-from history.comparing import Compared, Difference, compare
-from history.content import contents_of, keep
+from cdc_lakehouse.inspection.rows import read_rows
+from history.comparing import Difference, compare
+from history.content import keep, quiet_point
 from history.driver import DriverFailedError, Results, WarmDriver, kill_group, submitted
 from history.evidence import events_of
 from history.inequalities import Unwritten
@@ -54,7 +55,7 @@ class Executor:
     between: Callable[[World], None] = lambda _world: None
     counts: Counter[str] = field(default_factory=Counter)
     done: list[Step] = field(default_factory=list)
-    seconds: Counter[str] = field(default_factory=Counter)
+    milliseconds: Counter[str] = field(default_factory=Counter)
     writers: Writers = field(init=False)
     _running: Future[Results] | None = None
 
@@ -83,8 +84,13 @@ class Executor:
         began = time.monotonic()
         self.done.append(step)
         self.counts["steps"] += 1
-        self.carry_out(step)
-        self.seconds[step.kind if step.kind in _SLOW else "write"] += time.monotonic() - began  # type: ignore[assignment]
+        try:
+            self.carry_out(step)
+        finally:
+            self._spent(step.kind if step.kind in _SLOW else "write", began)
+
+    def _spent(self, on: str, began: float) -> None:
+        self.milliseconds[on] += round(1000 * (time.monotonic() - began))
 
     def carry_out(self, step: Step) -> None:
         act = {
@@ -92,7 +98,6 @@ class Executor:
             Kind.DRAIN: self._drain,
             Kind.CUT: self._cut,
             Kind.KILL_CONNECT: self._kill_connect,
-            Kind.START_CONNECT: self._start_connect,
             Kind.RESTART_TASK: self._restart_task,
             Kind.RESTART_POSTGRES: self._restart_postgres,
         }.get(step.kind)
@@ -151,7 +156,7 @@ class Executor:
         self._settled()
         began = time.monotonic()
         self.world.wait_until_captured()
-        self.seconds["of them: waiting for the connector"] += time.monotonic() - began  # type: ignore[assignment]
+        self._spent("waiting for the connector", began)
         for _ in range(_TRIES):
             self._drain()
             if self._settled():
@@ -162,26 +167,24 @@ class Executor:
         self._compared()
 
     def _compared(self) -> None:
-        with self.world.connect() as connection:
-            contents = contents_of(connection, self.world.tables)
         self.counts["quiet points"] += 1
-        keep(
-            self.folder / f"{self.world.name}-content" / f"{self.counts['quiet points']:04}.json.xz", contents
-        )
-        unwritten = Unwritten(self.writers.unsent, self.writers.snapshots)
+        with self.world.connect() as connection:
+            point = quiet_point(connection, self.world.tables, number=self.counts["quiet points"])
+        keep(self.folder / f"{self.world.name}-content", point)
+        unwritten = Unwritten(self.writers.unsent, self.writers.read_again)
         found: list[Difference] = []
-        for content in contents:
-            compared: Compared = compare(self.world.lake, content, unwritten)
+        for content in point.contents:
+            compared = compare(content, read_rows(self.world.lake.silver(content.table)), unwritten)
             self.counts["rows compared"] += compared.rows
             self.counts["values compared"] += compared.values
             self.counts["values exempt"] += compared.exempt
             found += compared.differences
         if found:
-            raise FoundError(f"silver differs from PostgreSQL in {len(found)} places", self._explained(found))
+            raise FoundError("silver differs from PostgreSQL", self._explained(found))
 
     def _explained(self, found: list[Difference]) -> list[str]:
         """The first differences of each table, and the events of one of its keys."""
-        lines = []
+        lines = [f"{len(found)} values or rows differ"]
         for table in self.world.tables:
             ours = [difference for difference in found if difference.table == table.name]
             lines += [str(difference) for difference in ours[:8]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,8 @@ class Unwritten:
     """Which columns which rows have not sent (`cdc-semantics` §12, 12: ALTER TABLE sends nothing)."""
 
     columns: Sequence[UnsentColumn]
-    snapshots: dict[str, int]
+    read_again: Set[str] = frozenset()
+    """Tables that a snapshot by signal may have sent as a whole, whenever it came to that."""
 
     def of(self, table: str, column: str, stamp: str | None) -> UnsentColumn | None:
         """None when some event of the row had the column."""
@@ -45,10 +46,6 @@ class Unwritten:
             if (each.table, each.column) == (table, column):
                 return each if int(stamp) < each.stamp else None
         return None
-
-    def was_read_since(self, table: str, unsent: UnsentColumn) -> bool:
-        """Whether a snapshot by signal may have sent it after all."""
-        return self.snapshots.get(table, 0) > unsent.stamp
 
 
 def wanted(
@@ -69,7 +66,7 @@ def wanted(
         return Wanted(tuple(values))
     if unsent.silver is Unsent.ANYTHING:
         return Wanted(anything=True)
-    return Wanted((None, *values) if unwritten.was_read_since(table, unsent) else (None,))
+    return Wanted((None, *values) if table in unwritten.read_again else (None,))
 
 
 def plain_value(text: str | None, sql: str, type_: pa.DataType) -> Any:
@@ -89,7 +86,7 @@ def _as_snapshots_read_it(text: str | None, sql: str) -> list[Any]:
         return []
     if text.startswith(_MISSING_DAYS):
         return [days(text) + 10]
-    return [days(text.removesuffix(" BC")) - 2] if text.endswith("BC") else []
+    return [days(text.removesuffix(" BC"))] if text.endswith("BC") else []
 
 
 def _is_lost(text: str, sql: str) -> bool:

@@ -26,15 +26,15 @@ _WEIGHTS = {
     Kind.KEY_TAKEN_OVER: 3,
     Kind.PLACE_SWAP: 3,
     Kind.SEAT_SWAP: 3,
-    Kind.TRUNCATE: 0.7,
-    Kind.TRUNCATE_MANY: 0.4,
-    Kind.TRUNCATE_AND_FILL: 0.7,
-    Kind.ADD_COLUMN: 1.2,
-    Kind.DROP_COLUMN: 0.5,
-    Kind.RENAME_COLUMN: 0.6,
-    Kind.WIDEN_COLUMN: 0.6,
-    Kind.REPLACE_COLUMN: 0.4,
-    Kind.SNAPSHOT: 0.3,
+    Kind.TRUNCATE: 1,
+    Kind.TRUNCATE_MANY: 0.6,
+    Kind.TRUNCATE_AND_FILL: 1,
+    Kind.ADD_COLUMN: 2.5,
+    Kind.DROP_COLUMN: 0.8,
+    Kind.RENAME_COLUMN: 1.2,
+    Kind.WIDEN_COLUMN: 1,
+    Kind.REPLACE_COLUMN: 0.8,
+    Kind.SNAPSHOT: 0.6,
     Kind.SAVEPOINT: 7,
     Kind.ROLLBACK_TO: 4,
     Kind.RELEASE: 2,
@@ -106,9 +106,9 @@ def steps(seed: int, choice: Choice) -> Iterator[Step]:
     while True:
         sessions = _Sessions()
         for _ in range(chance.choice((1, 2, 2, 3))):
-            yield from _written(chance, choice, sessions, chance.choice((20, 60, 120, 200)))
+            yield from _written(chance, choice, sessions, chance.choice((30, 100, 200, 300)))
             yield from _disturbed(chance, choice)
-            yield Step(chance.choice((Kind.DRAIN, Kind.CUT)), seed=chance.getrandbits(32))
+            yield Step(chance.choice((Kind.DRAIN, Kind.DRAIN, Kind.CUT)), seed=chance.getrandbits(32))
         yield from _written(chance, choice, sessions, chance.choice((5, 30, 80)))
         yield from sessions.all_ended(chance)
         yield Step(Kind.QUIET)

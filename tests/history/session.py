@@ -31,6 +31,11 @@ class Verdict:
     finding: Finding | None
     summary: str
 
+    def fails_like(self, other: Verdict) -> bool:
+        """Whether both failed, and for the same kind of reason."""
+        ours, theirs = self.finding, other.finding
+        return ours is not None and theirs is not None and ours.sentence == theirs.sentence
+
     def __str__(self) -> str:
         if self.finding is None:
             return f"silver was PostgreSQL at every quiet point: {self.summary}"
@@ -74,5 +79,5 @@ def _summary(seed: int, executor: Executor) -> str:
     transactions = executor.writers.counts
     told = [f"seed {seed}", *(f"{counts[name]} {name}" for name in _TOLD)]
     told += [f"{count} {name}" for name, count in sorted(transactions.items())]
-    spent = [f"{name} {seconds:.1f} s" for name, seconds in executor.seconds.most_common()]
+    spent = [f"{name} {spent / 1000:.1f} s" for name, spent in executor.milliseconds.most_common()]
     return f"{', '.join(told)}; time: {', '.join(spent)}"

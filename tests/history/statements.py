@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 from history.shapes import Column, Shape
@@ -91,7 +92,7 @@ def _insert_many(shape: Shape, chance: Random) -> list[Statement]:
     columns = (*shape.key, *shape.rest)
     rows = [(*_key_of(shape, chance), *_values(shape.rest, chance)) for _ in range(chance.randint(2, 12))]
     places = ", ".join(f"({_places(columns)})" for _ in rows)
-    skip = " ON CONFLICT DO NOTHING" if shape.table.upserts else ""
+    skip = f" ON CONFLICT ({_names(shape.key)}) DO NOTHING" if shape.table.upserts else ""
     sql = f"INSERT INTO {shape.name} ({_names(columns)}) VALUES {places}{skip}"
     return [Statement(sql, tuple(value for row in rows for value in row))]
 
@@ -162,7 +163,7 @@ def _key_chain(shape: Shape, chance: Random) -> list[Statement]:
     """One row over several keys, sometimes back to where it began."""
     keys = [_key_of(shape, chance) for _ in range(chance.randint(3, 4))]
     keys = [*keys, keys[0]] if chance.random() < 0.4 else keys
-    return [_moved(shape, old, new, chance) for old, new in zip(keys, keys[1:], strict=False)]
+    return [_moved(shape, old, new, chance) for old, new in pairwise(keys)]
 
 
 def _key_swap(shape: Shape, chance: Random) -> list[Statement]:

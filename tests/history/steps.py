@@ -46,7 +46,6 @@ class Kind(StrEnum):
     CUT = "cut"
     QUIET = "quiet"
     KILL_CONNECT = "kill_connect"
-    START_CONNECT = "start_connect"
     RESTART_TASK = "restart_task"
     RESTART_POSTGRES = "restart_postgres"
     KILL_DRIVER = "kill_driver"

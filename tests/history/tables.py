@@ -94,7 +94,7 @@ TABLES = (
     Table("typed", _TYPES, key=("id",), keys=20),
     Table(
         "ranked",
-        "id integer PRIMARY KEY, place integer NOT NULL, value text,"
+        "id integer PRIMARY KEY, place uuid NOT NULL, value text,"
         " CONSTRAINT ranked_place UNIQUE (place) DEFERRABLE INITIALLY DEFERRED",
         key=("id",),
         partitions=3,

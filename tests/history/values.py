@@ -97,8 +97,8 @@ def _moment(chance: Random, digits: int = 6) -> str:
 
 def _timestamp(chance: Random, sql: str) -> str:
     edges = (
-        "infinity", "-infinity", "1970-01-01 00:00:00", "1969-12-31 23:59:59.999999", "0044-03-15 12:00:00 BC",
-        "9999-12-31 23:59:59.999", "12000-01-01 00:00:00", "1582-10-10 00:00:00",
+        "infinity", "-infinity", "1970-01-01 00:00:00", "1969-12-31 23:59:59.999999",
+        "0044-03-15 12:00:00 BC", "9999-12-31 23:59:59.999", "12000-01-01 00:00:00", "1582-10-10 00:00:00",
     )  # fmt: skip
     return chance.choice((*edges, *(_moment(chance) for _ in range(12))))
 
@@ -151,7 +151,9 @@ _OF_TYPE: dict[str, Reader] = {
         "infinity", "-infinity", "0001-01-01", "9999-12-31", "1970-01-01", "1582-10-10", "2026-02-28",
         "0044-03-15 BC", "10000-01-01", "2024-02-29",
     ),
-    "time without time zone": _chosen("00:00:00", "24:00:00", "12:34:56.789012", "23:59:59.999", "00:00:00.000001"),
+    "time without time zone": _chosen(
+        "00:00:00", "24:00:00", "12:34:56.789012", "23:59:59.999", "00:00:00.000001",
+    ),
     "time with time zone": _chosen("12:34:56+02", "00:00:00+00", "23:59:59-05:30", "01:02:03.25+14"),
     "timestamp without time zone": _timestamp,
     "timestamp with time zone": _timestamp,

@@ -184,8 +184,9 @@ def _remove(made: World) -> None:
     made.stack.start("connect")
     with Connect(made.stack.site).client() as client:
         client.delete(f"/connectors/{made.name}")
-    drop = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s AND NOT active"
-    left = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
+    ours = "FROM pg_replication_slots WHERE slot_name = %s"
+    drop = f"SELECT pg_drop_replication_slot(slot_name) {ours} AND NOT active"
+    left = f"SELECT count(*) {ours}"
     with made.stack.postgres.connect("postgres") as connection:
         connection.autocommit = True
         deadline = time.monotonic() + 30

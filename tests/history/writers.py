@@ -41,8 +41,8 @@ class Writers:
     counts: Counter[str] = field(default_factory=Counter)
     """What became of transactions and statements."""
     unsent: list[UnsentColumn] = field(default_factory=list)
-    snapshots: dict[str, int] = field(default_factory=dict)
-    """Table -> the stamp of its last snapshot by signal, which sends all rows again."""
+    read_again: set[str] = field(default_factory=set)
+    """Tables of which a snapshot by signal sends all rows again, some time later."""
     _sessions: dict[int, psycopg.Connection[Any]] = field(default_factory=dict)
 
     def write(self, step: Step) -> None:
@@ -153,7 +153,7 @@ class Writers:
         data = f'{{"data-collections": ["{SCHEMA}.{step.table}"], "type": "incremental"}}'
         insert = f"INSERT INTO {SCHEMA}.{SIGNALS} VALUES (%s, 'execute-snapshot', %s) ON CONFLICT DO NOTHING"
         session.execute(insert, (f"step-{step.seed}", data))
-        self.snapshots[step.table] = _next_stamp(session)
+        self.read_again.add(step.table)
         self.counts["snapshots"] += 1
 
 
