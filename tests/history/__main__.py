@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from history.driver import WarmDriver
-from history.plan import Choice, UnknownNameError, steps
-from history.session import Verdict, run_history
-from history.shrinking import shrunk
-from history.steps import Step, read_steps, write_steps
+from history.driver import WarmDriver  # type: ignore[import-not-found]
+from history.plan import Choice, UnknownNameError, steps  # type: ignore[import-not-found]
+from history.session import Verdict, run_history  # type: ignore[import-not-found]
+from history.shrinking import shrunk  # type: ignore[import-not-found]
+from history.steps import Step, read_steps, write_steps  # type: ignore[import-not-found]
 from local_stack import LocalStack, RunningStack
 
 FOLDER = Path(__file__).parents[2] / ".local" / "fuzz-history"
@@ -62,7 +62,7 @@ def _shrink(
     def fails(candidate: list[Step]) -> bool:
         found = tried(candidate, 60 * chosen.minimise)
         print(f"{len(candidate)} steps: {'passed' if found.finding is None else 'failed'}", flush=True)
-        return found.fails_like(verdict)
+        return bool(found.fails_like(verdict))
 
     least = shrunk(list(verdict.steps), fails, seconds=60 * chosen.minimise)
     path = chosen.folder / f"steps-{verdict.seed}-least.json"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from history.shapes import Column, Shape
-from history.steps import Kind, Step
+from history.shapes import Column, Shape  # type: ignore[import-not-found]
+from history.steps import Kind, Step  # type: ignore[import-not-found]
 
 MOST_ADDED = 5
 _ADDED = (

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from history.content import Content
-from history.inequalities import Unwritten, Wanted, plain_value, wanted
-from history.shapes import STAMP, Column
+from history.content import Content  # type: ignore[import-not-found]
+from history.inequalities import Unwritten, Wanted, plain_value, wanted  # type: ignore[import-not-found]
+from history.shapes import STAMP, Column  # type: ignore[import-not-found]
 from unit.postgres_says import plain  # type: ignore[import-not-found]
 
 Key = tuple[Any, ...]

@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 from psycopg import IsolationLevel
 
-from history.shapes import Column, shape_of
-from history.tables import SCHEMA, Table
+from history.shapes import Column, shape_of  # type: ignore[import-not-found]
+from history.tables import SCHEMA, Table  # type: ignore[import-not-found]
 
 Texts = tuple[str | None, ...]
 

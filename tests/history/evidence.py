@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from cdc_lakehouse.inspection.rows import read_rows
 from cdc_lakehouse.lake.names import Lake
-from history.comparing import Difference, Key
-from history.shapes import STAMP
+from history.comparing import Difference, Key  # type: ignore[import-not-found]
+from history.shapes import STAMP  # type: ignore[import-not-found]
 from unit.postgres_says import plain  # type: ignore[import-not-found]
 
 _MOST = 40

@@ -13,14 +13,14 @@ from random import Random
 
 from cdc_lakehouse.contract import ExitCode, Job
 from cdc_lakehouse.inspection.rows import read_rows
-from history.comparing import Difference, compare
-from history.content import keep, quiet_point
-from history.driver import DriverFailedError, Results, WarmDriver, kill_group, submitted
-from history.evidence import events_of
-from history.inequalities import Unwritten
-from history.steps import Kind, Step
-from history.world import ConnectorStuckError, World
-from history.writers import Writers
+from history.comparing import Difference, compare  # type: ignore[import-not-found]
+from history.content import keep, quiet_point  # type: ignore[import-not-found]
+from history.driver import DriverFailedError, Results, WarmDriver, kill_group, submitted  # type: ignore[import-not-found]
+from history.evidence import events_of  # type: ignore[import-not-found]
+from history.inequalities import Unwritten  # type: ignore[import-not-found]
+from history.steps import Kind, Step  # type: ignore[import-not-found]
+from history.world import ConnectorStuckError, World  # type: ignore[import-not-found]
+from history.writers import Writers  # type: ignore[import-not-found]
 from local_stack.process import kill_session
 
 logger = logging.getLogger(__name__)

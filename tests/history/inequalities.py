@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from history.alterations import Unsent
-from history.shapes import STAMP, Column
-from history.writers import UnsentColumn
+from history.alterations import Unsent  # type: ignore[import-not-found]
+from history.shapes import STAMP, Column  # type: ignore[import-not-found]
+from history.writers import UnsentColumn  # type: ignore[import-not-found]
 from unit.postgres_says import days, expected  # type: ignore[import-not-found]
 
 PROFILE = "precise"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from history.steps import DDL, FAULTS, GROUPS, KEY_CHANGES, SAVEPOINTS, Kind, Step
-from history.tables import OFF_BY_DEFAULT, TABLES, Table
+from history.steps import DDL, FAULTS, GROUPS, KEY_CHANGES, SAVEPOINTS, Kind, Step  # type: ignore[import-not-found]
+from history.tables import OFF_BY_DEFAULT, TABLES, Table  # type: ignore[import-not-found]
 
 SESSIONS = 4
 _WEIGHTS = {
@@ -74,14 +74,14 @@ class Choice:
 
     def suits(self, kind: Kind, table: Table) -> bool:
         if kind in DDL:
-            return table.takes_ddl
+            return bool(table.takes_ddl)
         if kind in (Kind.PLACE_SWAP, Kind.SEAT_SWAP):
-            return table.name == {Kind.PLACE_SWAP: "ranked", Kind.SEAT_SWAP: "seats"}[kind]
+            return bool(table.name == {Kind.PLACE_SWAP: "ranked", Kind.SEAT_SWAP: "seats"}[kind])
         if kind is Kind.SNAPSHOT:
-            return table.snapshots
+            return bool(table.snapshots)
         if kind in KEY_CHANGES or kind is Kind.REINSERT:
             return bool(table.key)
-        return kind is not Kind.UPSERT or table.upserts
+        return kind is not Kind.UPSERT or bool(table.upserts)
 
 
 @dataclass(slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from history.driver import WarmDriver
-from history.executor import Executor, Finding
-from history.plan import Choice
-from history.steps import Kind, Step
-from history.world import World, world
-from history.writers import Writers
+from history.driver import WarmDriver  # type: ignore[import-not-found]
+from history.executor import Executor, Finding  # type: ignore[import-not-found]
+from history.plan import Choice  # type: ignore[import-not-found]
+from history.steps import Kind, Step  # type: ignore[import-not-found]
+from history.world import World, world  # type: ignore[import-not-found]
+from history.writers import Writers  # type: ignore[import-not-found]
 from local_stack import RunningStack
 
 _TOLD = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from history.tables import SCHEMA, Table
+from history.tables import SCHEMA, Table  # type: ignore[import-not-found]
 
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attstorage = 'e', a.attnotnull,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
-from history.shapes import Column, Shape
-from history.steps import Kind, Step
-from history.values import key_text, spare_key_text, text_of
+from history.shapes import Column, Shape  # type: ignore[import-not-found]
+from history.steps import Kind, Step  # type: ignore[import-not-found]
+from history.values import key_text, spare_key_text, text_of  # type: ignore[import-not-found]
 
 Row = tuple[str | None, ...]
 Writer = Callable[[Shape, Random], list["Statement"]]

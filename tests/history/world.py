@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from cdc_lakehouse.lake.names import Lake
-from history.tables import FIRST, SCHEMA, SIGNALS, Table, creation
+from history.tables import FIRST, SCHEMA, SIGNALS, Table, creation  # type: ignore[import-not-found]
 from local_stack import RunningStack
 from local_stack.connect import Connect
 from local_stack.connector import connector_settings

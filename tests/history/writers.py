@@ -12,11 +12,11 @@ from typing import Any
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from history.alterations import Alteration, Unsent, alteration_of
-from history.shapes import shape_of
-from history.statements import Statement, statements_of
-from history.steps import DDL, TRUNCATES, Kind, Step
-from history.tables import SCHEMA, SIGNALS, Table
+from history.alterations import Alteration, Unsent, alteration_of  # type: ignore[import-not-found]
+from history.shapes import shape_of  # type: ignore[import-not-found]
+from history.statements import Statement, statements_of  # type: ignore[import-not-found]
+from history.steps import DDL, TRUNCATES, Kind, Step  # type: ignore[import-not-found]
+from history.tables import SCHEMA, SIGNALS, Table  # type: ignore[import-not-found]
 
 logger = logging.getLogger(__name__)
 _OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)

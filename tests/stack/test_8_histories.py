@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from history.driver import WarmDriver
-from history.plan import Choice, steps
-from history.session import run_history
-from history.world import World
+from history.driver import WarmDriver  # type: ignore[import-not-found]
+from history.plan import Choice, steps  # type: ignore[import-not-found]
+from history.session import run_history  # type: ignore[import-not-found]
+from history.world import World  # type: ignore[import-not-found]
 
 SEED = 1
 SECONDS = 45.0

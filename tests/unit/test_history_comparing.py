@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
-from history.alterations import Unsent
-from history.comparing import compare
-from history.content import Content, QuietPoint, keep, kept
-from history.inequalities import Unwritten, plain_value
-from history.shapes import Column
-from history.writers import UnsentColumn
+from history.alterations import Unsent  # type: ignore[import-not-found]
+from history.comparing import compare  # type: ignore[import-not-found]
+from history.content import Content, QuietPoint, keep, kept  # type: ignore[import-not-found]
+from history.inequalities import Unwritten, plain_value  # type: ignore[import-not-found]
+from history.shapes import Column  # type: ignore[import-not-found]
+from history.writers import UnsentColumn  # type: ignore[import-not-found]
 
 ID, NOTE, STAMP = Column("id", "integer", required=True), Column("note", "text"), Column("stamp", "bigint")
 ALL_SENT = Unwritten(())
@@ -19,15 +21,15 @@ TYPES = pa.schema(
 )
 
 
-def source(*rows, note=NOTE):
+def source(*rows: tuple[str | None, ...], note: Any = NOTE) -> Any:
     return Content("t", ("id",), (ID, note, STAMP), rows)
 
 
-def silver(*rows):
+def silver(*rows: tuple[Any, ...]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(TYPES.names, row, strict=True)) for row in rows], schema=TYPES)
 
 
-def told(content, table, unwritten=ALL_SENT):
+def told(content: Any, table: pa.Table | None, unwritten: Any = ALL_SENT) -> list[str]:
     return [str(each) for each in compare(content, table, unwritten).differences]
 
 

@@ -6,9 +6,9 @@ from itertools import islice
 
 import pytest
 
-from history.plan import Choice, UnknownNameError, steps
-from history.shrinking import shrunk
-from history.steps import DDL, FAULTS, KEY_CHANGES, TRUNCATES, Kind, Step, read_steps, write_steps
+from history.plan import Choice, UnknownNameError, steps  # type: ignore[import-not-found]
+from history.shrinking import shrunk  # type: ignore[import-not-found]
+from history.steps import DDL, FAULTS, KEY_CHANGES, TRUNCATES, Kind, Step, read_steps, write_steps  # type: ignore[import-not-found]
 
 SOME = 20_000
 
