@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from history.driver import WarmDriver  # type: ignore[import-not-found]
 from history.plan import Choice, UnknownNameError, steps  # type: ignore[import-not-found]
 from history.session import Verdict, run_history  # type: ignore[import-not-found]
-from history.shrinking import shrunk  # type: ignore[import-not-found]
+from history.shrinking import shrunk, thinned  # type: ignore[import-not-found]
 from history.steps import Step, read_steps, write_steps  # type: ignore[import-not-found]
+from history.tables import Table, tables_named  # type: ignore[import-not-found]
 from local_stack import LocalStack, RunningStack
 
 FOLDER = Path(__file__).parents[2] / ".local" / "fuzz-history"
@@ -39,13 +41,16 @@ def _run(stack: RunningStack, chosen: argparse.Namespace, choice: Choice) -> Ver
     folder = chosen.folder / "runs"
     folder.mkdir(parents=True, exist_ok=True)
     driver = WarmDriver(stack, folder)
-    seed, wanted = read_steps(chosen.replay) if chosen.replay else (chosen.seed, steps(chosen.seed, choice))
+    seed, wanted, tables = chosen.seed, steps(chosen.seed, choice), choice.tables
+    if chosen.replay:
+        seed, wanted = read_steps(chosen.replay)
+        tables = tables_named(step.table for step in wanted)
 
-    def tried(candidate: Iterable[Step], seconds: float) -> Verdict:
-        return run_history(stack, driver, folder, candidate, choice=choice, seed=seed, seconds=seconds)
+    def tried(candidate: Iterable[Step], tables: tuple[Table, ...], *, seconds: float) -> Verdict:
+        return run_history(stack, driver, folder, candidate, tables=tables, seed=seed, seconds=seconds)
 
     try:
-        verdict = tried(wanted, 60 * chosen.minutes)
+        verdict = tried(wanted, tables, seconds=60 * chosen.minutes)
         path = chosen.folder / f"steps-{seed}.json"
         write_steps(path, verdict.steps, seed=seed)
         print(f"{verdict}\nsteps: {path}", flush=True)
@@ -56,15 +61,23 @@ def _run(stack: RunningStack, chosen: argparse.Namespace, choice: Choice) -> Ver
         driver.close()
 
 
-def _shrink(
-    verdict: Verdict, tried: Callable[[Iterable[Step], float], Verdict], chosen: argparse.Namespace
-) -> None:
-    def fails(candidate: list[Step]) -> bool:
-        found = tried(candidate, 60 * chosen.minimise)
-        print(f"{len(candidate)} steps: {'passed' if found.finding is None else 'failed'}", flush=True)
-        return bool(found.fails_like(verdict))
+def _shrink(verdict: Verdict, tried: Callable[..., Verdict], chosen: argparse.Namespace) -> None:
+    """Only the tables that the find is about are there in a try: it takes seconds then."""
+    concerned = verdict.finding.tables if verdict.finding is not None else frozenset()
+    seconds = 60 * chosen.minimise
 
-    least = shrunk(list(verdict.steps), fails, seconds=60 * chosen.minimise)
+    def fails(candidate: list[Step]) -> bool:
+        names = {step.table for step in candidate if step.table}
+        found = tried(candidate, tables_named(names), seconds=seconds) if names else None
+        failed = found is not None and found.fails_like(verdict)
+        print(f"{len(candidate)} steps: {'failed' if failed else 'passed'}", flush=True)
+        return failed
+
+    until = time.monotonic() + seconds
+    least = next(
+        (each for each in thinned(list(verdict.steps), concerned) if fails(each)), list(verdict.steps)
+    )
+    least = shrunk(least, fails, seconds=until - time.monotonic())
     path = chosen.folder / f"steps-{verdict.seed}-least.json"
     write_steps(path, least, seed=verdict.seed)
     print(

@@ -36,13 +36,16 @@ class Finding:
     step: Step
     sentence: str
     details: tuple[str, ...] = ()
+    tables: frozenset[str] = frozenset()
+    """That it is about; empty where nobody knows."""
 
 
 class FoundError(Exception):
-    def __init__(self, sentence: str, details: Iterable[str] = ()) -> None:
+    def __init__(self, sentence: str, details: Iterable[str] = (), *, tables: Iterable[str] = ()) -> None:
         super().__init__(sentence)
         self.sentence = sentence
         self.details = tuple(details)
+        self.tables = frozenset(tables)
 
 
 @dataclass(slots=True)
@@ -73,7 +76,7 @@ class Executor:
                     return None
             self._timed(Step(Kind.QUIET))
         except FoundError as exc:
-            return Finding(len(self.done), step, exc.sentence, exc.details)
+            return Finding(len(self.done), step, exc.sentence, exc.details, exc.tables)
         except ConnectorStuckError as exc:
             return Finding(len(self.done), step, "the connector is stuck", (str(exc),))
         finally:
@@ -145,7 +148,7 @@ class Executor:
         red = [(job, t) for job, t in failed if t["error"]["exit_code"] != ExitCode.RETRY]
         if red:
             told = [f"{job} {t['table']}: {t['error']['code']}: {t['error']['sentence']}" for job, t in red]
-            raise FoundError("a job is red", told)
+            raise FoundError("a job is red", told, tables=[table["table"] for _, table in red])
         self.counts["tables to be tried again"] += len(failed)
         return not failed and all(table["status"] == "idle" for _, table in tables)
 
@@ -180,7 +183,8 @@ class Executor:
             self.counts["values exempt"] += compared.exempt
             found += compared.differences
         if found:
-            raise FoundError("silver differs from PostgreSQL", self._explained(found))
+            tables = {difference.table for difference in found}
+            raise FoundError("silver differs from PostgreSQL", self._explained(found), tables=tables)
 
     def _explained(self, found: list[Difference]) -> list[str]:
         """The first differences of each table, and the events of one of its keys."""

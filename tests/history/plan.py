@@ -105,7 +105,7 @@ def steps(seed: int, choice: Choice) -> Iterator[Step]:
     chance = Random(seed)  # noqa: S311
     while True:
         sessions = _Sessions()
-        for _ in range(chance.choice((1, 2, 2, 3))):
+        for _ in range(chance.choice((0, 1, 1, 2, 3))):
             yield from _written(chance, choice, sessions, chance.choice((30, 100, 200, 300)))
             yield from _disturbed(chance, choice)
             yield Step(chance.choice((Kind.DRAIN, Kind.DRAIN, Kind.CUT)), seed=chance.getrandbits(32))

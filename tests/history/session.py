@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from history.driver import WarmDriver  # type: ignore[import-not-found]
 from history.executor import Executor, Finding  # type: ignore[import-not-found]
-from history.plan import Choice  # type: ignore[import-not-found]
 from history.steps import Kind, Step  # type: ignore[import-not-found]
+from history.tables import Table  # type: ignore[import-not-found]
 from history.world import World, world  # type: ignore[import-not-found]
 from history.writers import Writers  # type: ignore[import-not-found]
 from local_stack import RunningStack
@@ -49,16 +49,14 @@ def run_history(
     folder: Path,
     steps: Iterable[Step],
     *,
-    choice: Choice,
+    tables: Sequence[Table],
     seed: int,
     seconds: float,
     between: Callable[[World], None] = lambda _world: None,
 ) -> Verdict:
     """In a database, with a connector and a pipeline of its own."""
     driver.start()
-    with world(
-        stack, f"history{next(_numbers)}", folder=folder, tables=choice.tables, fill=first_rows
-    ) as made:
+    with world(stack, f"history{next(_numbers)}", folder=folder, tables=tables, fill=first_rows) as made:
         executor = Executor(made, driver, folder, between)
         finding = executor.run(steps, seconds=seconds)
     return Verdict(seed, tuple(executor.done), finding, _summary(seed, executor))

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
+from history.steps import FAULTS, Kind, Step  # type: ignore[import-not-found]
+
 Item = TypeVar("Item")
+
+
+def thinned(steps: list[Step], tables: Collection[str]) -> list[list[Step]]:
+    """What is worth trying first, in this order: large parts that a find mostly does not need."""
+    ours = [step for step in steps if not step.table or step.table in tables or not tables]
+    pauses = {*FAULTS, Kind.DRAIN, Kind.CUT, Kind.QUIET}
+    writes = [step for step in ours if step.kind not in pauses]
+    used = {step.session for step in writes if step.table}
+    return [[step for step in writes if step.session in used], writes, ours]
 
 
 def shrunk(items: list[Item], fails: Callable[[list[Item]], bool], *, seconds: float) -> list[Item]:

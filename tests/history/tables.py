@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 SCHEMA = "history"
@@ -119,6 +120,12 @@ TABLES = (
 )
 OFF_BY_DEFAULT = frozenset({"seats", "keyless"})
 """Keys that are deferrable, and no keys at all: compared only when named by `WITH`."""
+
+
+def tables_named(names: Iterable[str]) -> tuple[Table, ...]:
+    """Also those that are off by default."""
+    wanted = set(names)
+    return tuple(table for table in TABLES if table.name in wanted)
 
 
 def creation(table: Table) -> list[str]:

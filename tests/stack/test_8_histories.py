@@ -38,7 +38,7 @@ def _changed_behind_the_chain(world: World) -> None:
 
 def test_a_random_history_leaves_silver_as_postgres_is(stack, driver, folder):
     verdict = run_history(
-        stack, driver, folder, steps(SEED, CHOICE), choice=CHOICE, seed=SEED, seconds=SECONDS
+        stack, driver, folder, steps(SEED, CHOICE), tables=CHOICE.tables, seed=SEED, seconds=SECONDS
     )
 
     assert verdict.finding is None, str(verdict)
@@ -46,7 +46,14 @@ def test_a_random_history_leaves_silver_as_postgres_is(stack, driver, folder):
 
 def test_a_row_lost_a_row_too_many_and_a_wrong_value_are_found(stack, driver, folder):
     verdict = run_history(
-        stack, driver, folder, (), choice=CHOICE, seed=0, seconds=SECONDS, between=_changed_behind_the_chain
+        stack,
+        driver,
+        folder,
+        (),
+        tables=CHOICE.tables,
+        seed=0,
+        seconds=SECONDS,
+        between=_changed_behind_the_chain,
     )
 
     told = "\n".join(verdict.finding.details if verdict.finding else ())
