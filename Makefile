@@ -90,6 +90,9 @@ bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain, tables or one wor
 fuzz: $(READY) $(if $(GUIDED),$(ATHERIS)) ## Damaged records through all decoders: FUZZ_SECONDS=60, SEED=1; GUIDED=1 by coverage
 	@PYTHONPATH=include:tests:tests/unit:$(dir $(ATHERIS)) $(RUN) tests/fuzz/fuzz_decode.py \
 		--seconds $(or $(FUZZ_SECONDS),60) --seed $(or $(SEED),1)
+fuzz-history: $(FETCHED) ## Random histories of PostgreSQL through the chain: SEED=1 MINUTES=5, WITHOUT=ddl,faults, WITH=keyless, REPLAY=file, MINIMISE=1
+	@PYTHONPATH=include:tests $(RUN) -m history --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5) \
+		$(if $(WITHOUT),--without $(WITHOUT)) $(if $(WITH),--with $(WITH)) $(if $(REPLAY),--replay $(REPLAY)) $(if $(MINIMISE),--minimise 15)
 lock: $(READY) ## Resolve requirements.txt again into requirements.lock
 	@$(VENV)/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-header -q -o requirements.lock requirements.txt --group pyproject.toml:dev
@@ -124,4 +127,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-source test-spark test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz lock log-store setup java help
+	test-architecture test-dags test-source test-spark test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz fuzz-history lock log-store setup java help

@@ -1,0 +1,195 @@
+"""A database, a connector and a pipeline of one history, on a stack that others may use too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+from psycopg import sql
+
+from cdc_lakehouse.lake.names import Lake
+from history.tables import FIRST, SCHEMA, SIGNALS, Table, creation  # type: ignore[import-not-found]
+from local_stack import RunningStack
+from local_stack.connect import Connect
+from local_stack.connector import connector_settings
+
+_PATIENCE = 120.0
+_YAML = """\
+version: 1
+name: {name}
+owner: tests
+schedule: "0 * * * *"
+start_date: 2026-01-01
+defaults: {{out_of_range: as_null}}
+tables:
+"""
+
+
+class ConnectorStuckError(RuntimeError):
+    """The connector does not stream, or does not come to where the database is."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """`name` is that of the database, the connector, its slot, its topics and the pipeline."""
+
+    name: str
+    stack: RunningStack
+    pipelines: Path
+    tables: tuple[Table, ...]
+
+    @property
+    def lake(self) -> Lake:
+        return Lake(root=self.stack.lake_root(), pipeline=self.name)
+
+    def connect(self) -> psycopg.Connection[Any]:
+        connection = self.stack.postgres.connect(self.name)
+        connection.autocommit = True
+        connection.execute("SET bytea_output = hex")
+        return connection
+
+    def wait_until_captured(self, *, seconds: float = _PATIENCE) -> None:
+        """Until Kafka has acknowledged every change that is committed now; open transactions do not count."""
+        with self.connect() as connection:
+            (wanted,) = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone() or ("",)
+            query = "SELECT confirmed_flush_lsn >= %s::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
+
+            def confirmed() -> bool:
+                # An idle stream confirms nothing.
+                connection.execute("SELECT pg_logical_emit_message(false, 'heartbeat', 'caught up?')")
+                return connection.execute(query, (wanted, self.name)).fetchone() == (True,)
+
+            self._wait(confirmed, seconds=seconds, pause=0.1)
+
+    def restart_task(self) -> None:
+        """Of the connector; by REST, whether it failed or not."""
+        with Connect(self.stack.site).client() as client:
+            query = {"includeTasks": "true", "onlyFailed": "false"}
+            client.post(f"/connectors/{self.name}/restart", params=query)
+
+    def wait_until_streaming(self) -> None:
+        query = (
+            "SELECT active AND confirmed_flush_lsn IS NOT NULL FROM pg_replication_slots WHERE slot_name = %s"
+        )
+        with self.connect() as connection:
+            self._wait(
+                lambda: connection.execute(query, (self.name,)).fetchone() == (True,), seconds=_PATIENCE
+            )
+
+    def _wait(self, done: Callable[[], bool], *, seconds: float, pause: float = 0.2) -> None:
+        """A failed connector is started again, as a person would, until there is no patience left."""
+        began = time.monotonic()
+        nudged = began
+        while not done():
+            now = time.monotonic()
+            if now - began > seconds:
+                raise ConnectorStuckError(self._state()[:3000])
+            if now - nudged > 5:
+                nudged = now
+                if "FAILED" in self._state():
+                    self.restart_task()
+            time.sleep(pause)
+
+    def _state(self) -> str:
+        try:
+            with Connect(self.stack.site).client() as client:
+                return client.get(f"/connectors/{self.name}/status").text
+        except httpx.HTTPError as exc:
+            return f"Connect does not answer: {exc}"
+
+
+@contextmanager
+def world(
+    stack: RunningStack,
+    name: str,
+    *,
+    folder: Path,
+    tables: Sequence[Table],
+    fill: Callable[[World], None],
+) -> Iterator[World]:
+    """Up for the length of the block; behind it the stack has no connector and no slot of it.
+
+    `fill` gives every table rows before the connector starts: a topic is made for its first record.
+    """
+    made = World(name, stack, folder / "pipelines", tuple(tables))
+    _create_database(made)
+    fill(made)
+    _write_pipeline(made)
+    _start_connector(made)
+    try:
+        made.wait_until_streaming()
+        yield made
+    finally:
+        _remove(made)
+
+
+def _create_database(made: World) -> None:
+    database = sql.Identifier(made.name)
+    with made.stack.postgres.connect("postgres") as connection:
+        connection.autocommit = True
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(database))
+    with made.connect() as connection:
+        for statement in (*FIRST, *(each for table in made.tables for each in creation(table))):
+            connection.execute(statement.encode())
+        for grant in (
+            f"GRANT USAGE ON SCHEMA {SCHEMA} TO debezium",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA {SCHEMA} TO debezium",
+            f"GRANT INSERT, DELETE ON {SCHEMA}.{SIGNALS} TO debezium",
+        ):
+            connection.execute(grant.encode())
+        connection.execute(
+            sql.SQL("CREATE PUBLICATION {} FOR TABLES IN SCHEMA {}").format(database, sql.Identifier(SCHEMA))
+        )
+
+
+def _write_pipeline(made: World) -> None:
+    made.pipelines.mkdir(parents=True, exist_ok=True)
+    tables = "".join(
+        f"  - {{name: {table.name}, topics: [{made.name}.{SCHEMA}.{table.name}]}}\n" for table in made.tables
+    )
+    (made.pipelines / f"{made.name}.yaml").write_text(_YAML.format(name=made.name) + tables)
+
+
+def _settings(made: World) -> dict[str, str]:
+    spread = "|".join(table.name for table in made.tables if table.partitions > 1)
+    return {
+        **connector_settings(made.stack.site),
+        "topic.prefix": made.name,
+        "database.dbname": made.name,
+        "slot.name": made.name,
+        "publication.name": made.name,
+        "schema.include.list": SCHEMA,
+        "signal.data.collection": f"{SCHEMA}.{SIGNALS}",
+        "incremental.snapshot.chunk.size": "8",
+        "snapshot.mode": "initial",
+        "topic.creation.groups": "spread",
+        "topic.creation.spread.include": f"{made.name}[.]{SCHEMA}[.]({spread})",
+        "topic.creation.spread.partitions": "3",
+        "topic.creation.spread.replication.factor": "1",
+    }
+
+
+def _start_connector(made: World) -> None:
+    with Connect(made.stack.site).client() as client:
+        client.put(f"/connectors/{made.name}/config", json=_settings(made)).raise_for_status()
+
+
+def _remove(made: World) -> None:
+    made.stack.start("connect")
+    with Connect(made.stack.site).client() as client:
+        client.delete(f"/connectors/{made.name}")
+    ours = "FROM pg_replication_slots WHERE slot_name = %s"
+    drop = f"SELECT pg_drop_replication_slot(slot_name) {ours} AND NOT active"
+    left = f"SELECT count(*) {ours}"
+    with made.stack.postgres.connect("postgres") as connection:
+        connection.autocommit = True
+        deadline = time.monotonic() + 30
+        while connection.execute(left, (made.name,)).fetchone() != (0,) and time.monotonic() < deadline:
+            connection.execute(drop, (made.name,))
+            time.sleep(0.2)
