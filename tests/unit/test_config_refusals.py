@@ -79,7 +79,6 @@ def test_one_problem_reads_as_one_line(write):
             ":9, table orders",
             "`quarantine_limit.share` must be at most 1.0, not 2",
         ),
-        ("deletes: soft", ":9, table orders", "`deletes: soft` is not supported yet"),
         (
             "on_quarantine: maybe",
             ":9, table orders",
@@ -134,7 +133,6 @@ def test_a_tables_wrong_key_is_named_with_line_and_table(write, line, where, pro
         ),
         ("raw: always", "`raw` does not stand here but under `defaults:`"),
         ("defaults: {history: true}", "`history` is not supported yet"),
-        ("defaults: {deletes: soft}", "`deletes: soft` is not supported yet"),
         ("owner: somebody", "the key `owner` is written twice, first on line 3"),
         ("connections: {kafka: ''}", "`connections.kafka` is empty"),
         (
