@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
+from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamReader
 
 from cdc_lakehouse.bronze import drain, in_place, incarnations
@@ -19,8 +20,9 @@ from cdc_lakehouse.lake import file_commit, state
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.silver import changes, look, merge, plan
-from cdc_lakehouse.silver.fold import folded
+from cdc_lakehouse.silver import look, merge, plan
+from cdc_lakehouse.silver.folding import Folding
+from cdc_lakehouse.silver.merge_plan import MergePlan
 
 off: ContextVar[frozenset[str]] = ContextVar("guards off", default=frozenset())
 
@@ -127,18 +129,8 @@ def _incarnation() -> None:
 
 
 def _position_gate() -> None:
-    """The event that comes last wins. Not to be used beside other orders: it is one constant for all."""
-
-    def ungated(original: Any, *arguments: Any, **named: Any) -> Any:
-        newer, merge._NEWER = merge._NEWER, "true"
-        try:
-            return original(*arguments, **named)
-        finally:
-            merge._NEWER = newer
-
-    from cdc_lakehouse.silver import table_merge
-
-    _switched(table_merge, "merge", "position_gate", ungated)
+    """The event that comes last wins."""
+    _switched(MergePlan, "applies", "position_gate", lambda *_: F.lit(True))
 
 
 def _redo() -> None:
@@ -155,10 +147,10 @@ def _read_again() -> None:
 def _refold() -> None:
     """Records that were decoded again are merged as if they had just come."""
 
-    def as_they_came(_original: Any, events: Any, *, columns: Any, **_of_the_keys: Any) -> Any:
-        return folded(events, columns)
+    def as_they_came(original: Any, folding: Any, work: Any, facts: Any, *, keys: Any) -> Any:
+        return original(folding, work, facts, keys=None)
 
-    _switched(changes, "with_refolded", "refold", as_they_came)
+    _switched(Folding, "of", "refold", as_they_came)
 
 
 def _scratch_checkpoint() -> None:

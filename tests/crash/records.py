@@ -15,7 +15,7 @@ from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
-from oracle import merged  # type: ignore[import-not-found]
+import oracle  # type: ignore[import-not-found]
 
 Coordinate = tuple[str, int, int]
 Row = dict[str, Any]
@@ -158,7 +158,7 @@ def with_all_columns(row: Row | None, table: str) -> Row | None:
 
 def silver_of(bronze: Mapping[Coordinate, Row]) -> dict[tuple[Any, ...], Row]:
     """By the oracle."""
-    return dict(merged({}, [bronze[at] for at in sorted(bronze)]))
+    return dict(oracle.silver_of([bronze[at] for at in sorted(bronze)]))
 
 
 def _batch(sent: Sequence[Sent]) -> pa.RecordBatch:

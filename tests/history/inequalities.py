@@ -12,7 +12,8 @@ import pyarrow as pa
 from history.alterations import Unsent  # type: ignore[import-not-found]
 from history.shapes import STAMP, Column  # type: ignore[import-not-found]
 from history.writers import UnsentColumn  # type: ignore[import-not-found]
-from unit.postgres_says import days, expected  # type: ignore[import-not-found]
+from unit.postgres_moments import days, interval_micros  # type: ignore[import-not-found]
+from unit.postgres_says import expected  # type: ignore[import-not-found]
 
 PROFILE = "precise"
 _MISSING_DAYS = "1582-10-10"
@@ -77,6 +78,8 @@ def plain_value(text: str | None, sql: str, type_: pa.DataType) -> Any:
         text = text.rstrip("0").removesuffix(".")
     if sql == "inet" and ":" in text:
         return text.removesuffix("/128")
+    if sql == "interval":  # months are sent as so many days
+        return interval_micros(text)
     return expected(text, sql.removeprefix("history."), type_, PROFILE)
 
 

@@ -84,7 +84,7 @@ def test_one_problem_reads_as_one_line(write):
             ":9, table orders",
             "`on_quarantine` must be 'continue', 'hold' or 'stop', not 'maybe'",
         ),
-        ("deletes: sometimes", ":9, table orders", "`deletes` must be 'hard', not 'sometimes'"),
+        ("deletes: sometimes", ":9, table orders", "`deletes` must be 'hard' or 'soft', not 'sometimes'"),
         ("group: outcome", ":9, table orders", "`group` 'outcome' is the id of a task of every pipeline"),
         ("schedule: x", ":9, table orders", "`schedule` does not stand here but under `maintenance:`"),
         ("raw:", ":9, table orders", "`raw` is empty; give it a value or leave the line out"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cdc_lakehouse.bronze.fill_plan import filled
+from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.ledger import Kind, Ledger
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.lake.spans import each_span
@@ -91,7 +92,9 @@ class TwoLedgers(RuleBasedStateMachine):
         if late or plan_redo(self.bronze, self.silver):
             self.applied &= self.held()
         self.applied |= self.held() & {offset for span in asked for offset in range(*span)}
-        self.silver = next_ledger(self.silver, self.bronze, work, attempt="m", seen_through=None)
+        self.silver = next_ledger(
+            self.silver, self.bronze, work, attempt="m", seen_through=None, applied=Applied()
+        )
         assert self.held() <= self.applied
         assert is_level(self.bronze, self.silver, holds=False)
 

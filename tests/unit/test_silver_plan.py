@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from cdc_lakehouse.errors import BronzeBehindError
+from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.ledger import Kind, Ledger
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.silver.plan import (
@@ -48,7 +49,7 @@ def test_a_level_silver_has_no_work():
 def test_rows_that_bronze_decoded_again_are_work_until_a_merge_has_seen_them():
     bronze = ledger(Kind.BRONZE, p0=9).redecoded(2, {SOURCE: {0: (3, 5)}}, attempt="a", known=0)
     silver = ledger(Kind.SILVER, p0=9)
-    after = next_ledger(silver, bronze, {}, attempt="b", seen_through=None)
+    after = next_ledger(silver, bronze, {}, attempt="b", seen_through=None, applied=Applied())
 
     assert not is_level(bronze, silver, holds=False)
     assert plan_redo(bronze, silver) == bronze.redo
@@ -72,7 +73,7 @@ def test_the_work_goes_across_gaps_and_silver_remembers_them():
     silver = ledger(Kind.SILVER, p0=5)
 
     found = plan_work(holed, silver)
-    after = next_ledger(silver, holed, found, attempt="a", seen_through=None)
+    after = next_ledger(silver, holed, found, attempt="a", seen_through=None, applied=Applied())
 
     assert found == {SOURCE: {0: (5, 9)}}
     assert after.sources == holed.sources

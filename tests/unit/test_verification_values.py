@@ -10,7 +10,7 @@ import re
 import pyarrow as pa
 import pytest
 from captured_records import Topic, topics  # type: ignore[import-not-found]
-from postgres_differs import _said_of  # type: ignore[import-not-found]
+from postgres_differs import differences, said_of  # type: ignore[import-not-found]
 
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.verification.cells import cells
@@ -24,11 +24,6 @@ TYPES = {
     "time without time zone": "time", "time with time zone": "timetz", "mood": "enum", "types.mood": "enum",
 }  # fmt: skip
 TOPICS = [topic for topic in topics() if topic.profile == "precise"]
-UNSENT = {
-    ("defaults", "number"), ("defaults", "word"), ("defaults", "day"), ("made", "twice"),
-    ("toasted", "free_number"), ("toasted", "moments"), ("texts", "named"),
-}  # fmt: skip
-"""What the connector sends otherwise or not at all (`cdc-semantics` §12): other modules leave these out."""
 
 
 def type_name(sql: str) -> str:
@@ -48,20 +43,23 @@ def as_copied(text: str | None, sql: str) -> str | None:
 
 
 def compared(topic: Topic) -> list[tuple[str, str | None, bytes | None, bytes | None]]:
-    """Column, PostgreSQL's text, the cell of either side, for every value that has a reader."""
+    """Column, PostgreSQL's text, the cell of either side, for every value that has a reader.
+
+    What the connector loses or sends as another value is told by `test_captured_types`.
+    """
     rows = decode(topic.batch(), topic.plans(null_if_out_of_range=True))
     after = rows.column("after")
     columns = {field.name: after.field(field.name) for field in after.type}
     first = next(iter(columns))
     images = zip(*(rows.column(name).to_pylist() for name in ("op", "source", "unavailable")), strict=True)
-    found = []
+    found, lost = [], {(each.column, each.said) for each in differences(topic)}
     for place, (op, source, unavailable) in enumerate(images):
         if op not in ("c", "u", "r"):
             continue
-        said = _said_of(topic, op, source, {first: columns[first][place].as_py()})
+        said = said_of(topic, op, source, {first: columns[first][place].as_py()})
         for name in columns.keys() & said.new.keys() & topic.types.keys() - set(unavailable or ()):
             reader = reader_for(type_name(topic.types[name]), columns[name].type)
-            if reader is None or (topic.relation, name) in UNSENT:
+            if reader is None or (name, said.new[name]) in lost:
                 continue
             text = as_copied(said.new[name], topic.types[name])
             theirs = cells(reader.settle(columns[name].slice(place, 1)))[0].as_py()
