@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+import oracle  # type: ignore[import-not-found]
 from cases.case_file import Case, CaseEvent, SourcePosition, Table  # type: ignore[import-not-found]
 from cases.encoding import KafkaRecord, Writer, writers  # type: ignore[import-not-found]
 from cases.rows import told_bronze  # type: ignore[import-not-found]
@@ -15,7 +16,6 @@ from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.plans import DecodePlans
-import oracle  # type: ignore[import-not-found]
 
 Coordinate = tuple[str, int, int]
 Row = dict[str, Any]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from cdc_lakehouse.inspection.rows import read_rows
 
 from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.rows import read_rows
 from history.comparing import Difference, Key  # type: ignore[import-not-found]
 from history.shapes import STAMP  # type: ignore[import-not-found]
 from unit.postgres_says import plain  # type: ignore[import-not-found]

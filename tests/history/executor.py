@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from cdc_lakehouse.inspection.rows import read_rows
-
 from cdc_lakehouse.contract import ExitCode, Job
+from cdc_lakehouse.lake.rows import read_rows
 from history.comparing import Difference, compare  # type: ignore[import-not-found]
 from history.content import keep, quiet_point  # type: ignore[import-not-found]
 from history.driver import DriverFailedError, Results, WarmDriver, kill_group, submitted  # type: ignore[import-not-found]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 from history.alterations import Unsent  # type: ignore[import-not-found]
 from history.shapes import STAMP, Column  # type: ignore[import-not-found]
 from history.writers import UnsentColumn  # type: ignore[import-not-found]
-from unit.postgres_moments import days, interval_micros  # type: ignore[import-not-found]
-from unit.postgres_says import expected  # type: ignore[import-not-found]
+from unit.postgres_moments import days, interval_micros, timetz_at_utc  # type: ignore[import-not-found]
+from unit.postgres_says import bits, expected  # type: ignore[import-not-found]
 
 PROFILE = "precise"
 _MISSING_DAYS = "1582-10-10"
@@ -70,6 +70,14 @@ def wanted(
     return Wanted((None, *values) if table in unwritten.read_again else (None,))
 
 
+_SENT_AS: dict[str, Callable[[str], Any]] = {
+    "interval": lambda text: int(interval_micros(text)),
+    "time with time zone": timetz_at_utc,
+    "bit varying": bits,
+}
+"""Where the connector sends something else: `include/docs/known-inequalities.md`."""
+
+
 def plain_value(text: str | None, sql: str, type_: pa.DataType) -> Any:
     """NULL stands for what no column of the lake can hold, and for what the connector does not send."""
     if text is None or _is_lost(text, sql):
@@ -78,8 +86,9 @@ def plain_value(text: str | None, sql: str, type_: pa.DataType) -> Any:
         text = text.rstrip("0").removesuffix(".")
     if sql == "inet" and ":" in text:
         return text.removesuffix("/128")
-    if sql == "interval":  # months are sent as so many days
-        return interval_micros(text)
+    image = _SENT_AS.get(re.sub(r"\(.*\)", "", sql))
+    if image is not None:
+        return image(text)
     return expected(text, sql.removeprefix("history."), type_, PROFILE)
 
 

@@ -12,12 +12,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 from captured_silver import final_rows, merged, silver_differences  # type: ignore[import-not-found]
-from cdc_lakehouse.inspection.rows import read_rows
 from chain import Chain  # type: ignore[import-not-found]
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
 from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.lake.rows import read_rows
 from unit.captured_records import Topic, topics  # type: ignore[import-not-found]
 from unit.postgres_known import covering  # type: ignore[import-not-found]
 

@@ -40,7 +40,8 @@ class Carrier:
 
     def filled(self, changes: DataFrame) -> DataFrame:
         """`changes` with what history tells of the open values of changed keys."""
-        needs, told = self._moved(self.unfilled(changes)), []
+        told: list[DataFrame] = []
+        needs = self._moved(self.unfilled(changes))
         while not needs.isEmpty():
             images = self._images(needs).localCheckpoint()
             told.append(images.withColumn("hop", F.lit(len(told))))

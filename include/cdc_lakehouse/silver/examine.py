@@ -117,20 +117,18 @@ def _counted(rows: DataFrame) -> list[Row]:
         F.max(F.when(ends_snapshot, F.col("source.tx_id"))).alias("ended"),
     )
     sent_again = F.col("tx_id").isNotNull() & (F.col("lowest_commit") < F.col("highest_commit"))
-    return (
-        by_transaction.groupBy(*_PLACE)
-        .agg(
-            *(F.sum(name).alias(name) for name in sums),
-            F.count_if(sent_again).alias("recommitted"),
-            F.max("newest").alias("newest"),
-            F.min("lowest_commit").alias("lowest_commit"),
-            F.max("highest_commit").alias("highest_commit"),
-            F.max("highest_streamed").alias("highest_streamed"),
-            F.max_by("last_commit", "last_offset").alias("last_commit"),
-            F.max("ended").alias("ended"),
-        )
-        .collect()
+    by_partition = by_transaction.groupBy(*_PLACE).agg(
+        *(F.sum(name).alias(name) for name in sums),
+        F.count_if(sent_again).alias("recommitted"),
+        F.max("newest").alias("newest"),
+        F.min("lowest_commit").alias("lowest_commit"),
+        F.max("highest_commit").alias("highest_commit"),
+        F.max("highest_streamed").alias("highest_streamed"),
+        F.max_by("last_commit", "last_offset").alias("last_commit"),
+        F.max("ended").alias("ended"),
     )
+    found: list[Row] = by_partition.collect()
+    return found
 
 
 _PLACE = ("topic", "partition", SOURCE_EPOCH)

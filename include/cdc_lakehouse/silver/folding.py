@@ -43,7 +43,7 @@ class Folding:
         keys = keys.distinct()
         own = of_keys(self.history, keys)
         own = with_one_commit(own, recommitted(own))
-        lacking = sorted({*facts.unavailable, *unavailable_in(own)})
+        lacking = tuple(sorted({*facts.unavailable, *unavailable_in(own)}))
         others = self._folded(but_of_keys(work, keys), lacking).withColumn(REFOLDED, F.lit(False))
         rows = others.unionByName(self._folded(own, lacking).withColumn(REFOLDED, F.lit(True)))
         return self._filled(rows, lacking) if lacking else Folded(rows, lacking, unfilled=False)
