@@ -21,7 +21,7 @@ class Applied:
     reached: Reached | None = None
     """Of the highest event; one that is not above it may be one that was applied before."""
     unfilled: bool = False
-    """Whether this step left values open that the next rows of bronze may tell."""
+    """Whether rows came from other keys whose values bronze did not hold yet: it may have them by now."""
 
     def document(self) -> dict[str, Any]:
         return {

@@ -55,7 +55,8 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
     keys = history.where(behind).select("key") if came_late or task.redo else None
     if task.releases:
         keys = _both(keys, history.where(waits(history)).select("key"))
-    if task.before.applied.unfilled:
+    was_unfilled = task.before.applied.unfilled
+    if was_unfilled and facts.departures:
         keys = _both(keys, incomplete_keys(session, lake.silver(name), columns))
     parked = 0
     if task.holds:
@@ -74,7 +75,9 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
         undecodable=undecodable,
         parked=parked,
         lacking=found.lacking,
-        applied=replace(applied, reached=reached, unfilled=found.unfilled),
+        applied=replace(
+            applied, reached=reached, unfilled=found.unfilled or (was_unfilled and not facts.departures)
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.avro.faults import ValueFault
+from cdc_lakehouse.debezium.headers import NEW_KEY
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.errors import UnsupportedEventError
 from cdc_lakehouse.lake.applied import Reached
@@ -50,6 +51,8 @@ class WorkFacts:
     """Columns that some event does not tell."""
     moves: int = 0
     """Rows that came from another key and left values there."""
+    departures: int = 0
+    """Rows that went to another key."""
     sends_again: bool = False
     """Whether a transaction names two commits before it."""
 
@@ -85,6 +88,7 @@ def examine(rows: DataFrame, *, table: str) -> WorkFacts:
         ended=_ended(found),
         unavailable=unavailable_in(rows) if _sum(found, "lacking") else (),
         moves=_sum(found, "moves"),
+        departures=_sum(found, "departures"),
         sends_again=_sum(found, "recommitted") > 0,
     )
 
@@ -104,6 +108,7 @@ def _counted(rows: DataFrame) -> list[Row]:
         "truncates": decoded & (op == Operation.TRUNCATE),
         "lacking": is_row & (F.size("unavailable") > 0),
         "moves": is_row & (op == Operation.CREATE) & (F.size("unavailable") > 0),
+        "departures": decoded & (op == Operation.DELETE) & _goes_to_another_key(),
         **{f"{kind} count": decoded & condition for kind, condition in unsupported().items()},
     }
     by_transaction = rows.groupBy(*_PLACE, "position.phase", "source.tx_id").agg(
@@ -129,6 +134,10 @@ def _counted(rows: DataFrame) -> list[Row]:
     )
     found: list[Row] = by_partition.collect()
     return found
+
+
+def _goes_to_another_key() -> Column:
+    return F.coalesce(F.exists("headers", lambda header: header["key"] == NEW_KEY), F.lit(False))
 
 
 _PLACE = ("topic", "partition", SOURCE_EPOCH)

@@ -51,7 +51,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     if table.deletes is Deletes.HARD:
         bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
     result = merge(session, uri, changes=rows, plan=plan, ledger=ledger)
-    rows.unpersist()
+    changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": changes.facts.events})
     return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)

@@ -17,8 +17,8 @@ from cdc_lakehouse.silver.merge_plan import DELETED, INCOMPLETE
 
 SILVER_PROPERTIES = {
     "delta.enableDeletionVectors": "true",
-    "delta.enableTypeWidening": "true",
 }
+"""Not the widening of types: some readers refuse a table that may widen, so it comes with the first time."""
 
 
 _SYSTEM = ("_cdc_op", "_cdc_position", "_cdc_tx_id", "_cdc_commit_ts")
@@ -72,9 +72,11 @@ def apply_columns(session: SparkSession, uri: str, changes: Sequence[ColumnChang
     if added:
         columns = ", ".join(f"{quoted(each.column)} {each.now} {_place(each.after)}" for each in added)
         session.sql(f"ALTER TABLE {table} ADD COLUMNS ({columns})")
-    for each in changes:
-        if each.kind is ChangeKind.WIDENED:
-            session.sql(f"ALTER TABLE {table} ALTER COLUMN {quoted(each.column)} TYPE {each.now}")
+    widened = [each for each in changes if each.kind is ChangeKind.WIDENED]
+    if widened:
+        session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    for each in widened:
+        session.sql(f"ALTER TABLE {table} ALTER COLUMN {quoted(each.column)} TYPE {each.now}")
 
 
 def _place(after: str) -> str:
