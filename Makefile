@@ -23,7 +23,8 @@ demo: $(FETCHED) ## Start everything, change rows in PostgreSQL and watch them a
 
 test: $(FETCHED) ## Linters, types, import contracts and every tier of tests but the cluster's
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint test-unit test-architecture test-dags
-	@$(MAKE) --no-print-directory test-source test-spark test-kafka test-s3 test-crash test-stack
+	@$(MAKE) --no-print-directory -j2 --output-sync=target test-spark test-processes
+	@$(MAKE) --no-print-directory test-stack
 	@echo "all tests passed"
 
 ##@ The local stack
@@ -60,6 +61,9 @@ lint: $(READY) ## ruff, mypy and the import contracts
 	@$(VENV)/bin/lint-imports
 fmt: $(READY) ## Format the code and sort its imports
 	@$(VENV)/bin/ruff check -q --fix-only . && $(VENV)/bin/ruff format -q .
+# Beside the Spark tier, which waits for its driver most of the time.
+test-processes: $(FETCHED)
+	@$(MAKE) --no-print-directory -j1 test-source test-kafka test-s3 test-crash
 test-unit: $(READY) ## Pure decisions, in seconds
 	@$(RUN) -m pytest tests/unit
 test-architecture: $(READY) ## Sizes, rooms, pins, secrets
@@ -127,4 +131,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-source test-spark test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz fuzz-history lock log-store setup java help
+	test-architecture test-dags test-source test-processes test-spark test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz fuzz-history lock log-store setup java help

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from chain import Chain  # type: ignore[import-not-found]
+from chain import Chain, table_of  # type: ignore[import-not-found]
 from deltalake import DeltaTable
 from orders import (  # type: ignore[import-not-found]
     NEW,
+    OLD,
     ORDERS,
     SOURCE,
     TOPIC,
@@ -147,6 +149,21 @@ def test_a_truncate_takes_what_stood_before_it(level):
 
     assert notes(level.silver(ORDERS)) == {4: "four"}
     assert (result.counts["truncates"], result.counts["rows_deleted"]) == (1, 3)
+
+
+def test_a_truncate_of_one_of_several_topics_leaves_silver_untouched(level):
+    """Nobody knows which of the table's rows it is about."""
+    both = table_of("orders", TOPIC, "cases.more_orders")
+    (key_id, key), (value_id, value) = OLD.schemas.items()
+    level.registry.register("cases.more_orders", keys={key_id: key}, values={value_id: value})
+    before = level.silver(ORDERS)
+    level.ingest(both, [truncate(3), replace(order(0, 9), topic="cases.more_orders")])
+
+    with pytest.raises(UnsupportedEventError) as caught:
+        level.merge(both)
+
+    assert caught.value.kind == "truncate of one of several topics"
+    assert level.silver(ORDERS) == before
 
 
 def test_a_row_of_an_earlier_release_that_cannot_be_applied_is_refused(level):

@@ -290,5 +290,9 @@ def topic_of(source: str) -> str:
     return source.rpartition("@")[0]
 
 
+def topics_of(ledger: Ledger) -> frozenset[str]:
+    return frozenset(map(topic_of, ledger.sources))
+
+
 def _stands_on(document: Sequence[Any] | None) -> tuple[int, str] | None:
     return None if document is None else (document[0], document[1])

@@ -12,6 +12,7 @@ from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.cases import waits
+from cdc_lakehouse.lake.ledger import topics_of
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import Spans, together
 from cdc_lakehouse.silver.clearing import cleared_by
@@ -50,7 +51,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
     came_late = together(task.late, task.read_again)
     behind = changed_behind(task.held, came_late, task.redo)
     work = history.where(work_of(task.held, task.work) | behind)
-    facts = examine(work, table=name)
+    facts = examine(work, table=name, topics=len(topics_of(task.held)))
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     keys = history.where(behind).select("key") if came_late or task.redo else None
     if task.releases:

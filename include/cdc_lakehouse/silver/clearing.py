@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cdc_lakehouse.lake.applied import Applied
-from cdc_lakehouse.lake.ledger import Ledger, topic_of
+from cdc_lakehouse.lake.ledger import Ledger, topics_of
 from cdc_lakehouse.lake.place import Place, newest
 
 
@@ -39,7 +39,7 @@ def _first_epoch(held: Ledger, transaction: int) -> int | None:
     None for a table of several topics: they end their snapshots one by one, and perhaps in databases of
     their own, so nothing says which of its rows such an end is about.
     """
-    if len({topic_of(source) for source in held.sources}) > 1:
+    if len(topics_of(held)) > 1:
         return None
     found = [
         progress.epoch_at(each.offset)

@@ -5,6 +5,7 @@ Numbers only, so that Spark keeps them in hash tables; what needs more is asked 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -61,13 +62,15 @@ class WorkFacts:
         return self.read - self.undecodable - self.ignored
 
 
-def examine(rows: DataFrame, *, table: str) -> WorkFacts:
+def examine(rows: DataFrame, *, table: str, topics: int = 1) -> WorkFacts:
     """Raise for what cannot be applied. Silver is untouched then.
 
+    `topics` says how many feed the table: which of its rows a truncate of one of them is about, nobody knows.
     Of a record whose case was closed nothing will come: it is ignored, like a tombstone.
     """
-    found = _counted(rows)
-    for kind, condition in unsupported().items():
+    refused = unsupported(topics=topics)
+    found = _counted(rows, refused)
+    for kind, condition in refused.items():
         if _sum(found, f"{kind} count"):
             raise _unsupported_event(rows, kind, condition, count=_sum(found, f"{kind} count"), table=table)
     epochs = [row for row in found if row["lowest_commit"] is not None]
@@ -93,7 +96,7 @@ def examine(rows: DataFrame, *, table: str) -> WorkFacts:
     )
 
 
-def _counted(rows: DataFrame) -> list[Row]:
+def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
     """One row for each partition and source epoch."""
     op, decoded, waiting = F.col("op"), F.col("decode_error").isNull(), waits(rows)
     is_row, commit = decoded & op.isin(ROW_OPS), F.col("position.commit")
@@ -109,7 +112,7 @@ def _counted(rows: DataFrame) -> list[Row]:
         "lacking": is_row & (F.size("unavailable") > 0),
         "moves": is_row & (op == Operation.CREATE) & (F.size("unavailable") > 0),
         "departures": decoded & (op == Operation.DELETE) & _goes_to_another_key(),
-        **{f"{kind} count": decoded & condition for kind, condition in unsupported().items()},
+        **{f"{kind} count": decoded & condition for kind, condition in refused.items()},
     }
     by_transaction = rows.groupBy(*_PLACE, "position.phase", "source.tx_id").agg(
         *(F.count_if(condition).alias(name) for name, condition in sums.items()),
@@ -166,11 +169,13 @@ def _newest(rows: list[Row], name: str) -> int | None:
     return max((row[name] for row in rows if row[name] is not None), default=None)
 
 
-def unsupported() -> dict[str, Column]:
+def unsupported(*, topics: int) -> dict[str, Column]:
     """Kind -> condition. Names are what a person reads in the error."""
     op, has_no_place = F.col("op"), F.col("position").isNull()
     is_row = op.isin(ROW_OPS)
+    several = {"truncate of one of several topics": op == Operation.TRUNCATE} if topics > 1 else {}
     return {
+        **several,
         "event without a key": is_row & F.col("key").isNull(),
         "event without a position": (is_row | (op == Operation.TRUNCATE)) & has_no_place,
         "unknown operation": ~op.isin(*ROW_OPS, Operation.TRUNCATE, Operation.MESSAGE),
