@@ -5,6 +5,7 @@ Numbers only, so that Spark keeps them in hash tables; what needs more is asked 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,17 +15,21 @@ from pyspark.sql import functions as F
 
 from cdc_lakehouse.avro.faults import ValueFault
 from cdc_lakehouse.debezium.operations import Operation
-from cdc_lakehouse.errors import UnsupportedEventError
+from cdc_lakehouse.errors import KeySchemaDriftError, UnsupportedEventError
 from cdc_lakehouse.lake.applied import Reached
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.misfits import refuse_misfits
+from cdc_lakehouse.silver.mode import NO_COLUMNS, got_its_key_later
 from cdc_lakehouse.silver.place import PLACE, SOURCE_EPOCH, place_of_event
 from cdc_lakehouse.silver.read import ROW_OPS
 
 SNAPSHOT_ENDS = ("last", "last_in_data_collection")
 """What the last row of a snapshot says: of a table, or of all of them."""
+
+
+NO_KEY = "event without a key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +63,15 @@ class WorkFacts:
         return self.read - self.undecodable - self.ignored
 
 
-def examine(rows: DataFrame, *, table: str) -> WorkFacts:
+def examine(rows: DataFrame, *, table: str, by_key: bool = True) -> WorkFacts:
     """Raise for what cannot be applied. Silver is untouched then.
 
     Of a record whose case was closed nothing will come: it is ignored, like a tombstone.
+    Only where silver has one row per key (`by_key`) must events have one.
     """
-    found = _counted(rows)
-    for kind, condition in unsupported().items():
+    refused = unsupported(by_key=by_key)
+    found = _counted(rows, refused)
+    for kind, condition in refused.items():
         if _sum(found, f"{kind} count"):
             raise _unsupported_event(rows, kind, condition, count=_sum(found, f"{kind} count"), table=table)
     epochs = [row for row in found if row["lowest_commit"] is not None]
@@ -89,7 +96,7 @@ def examine(rows: DataFrame, *, table: str) -> WorkFacts:
     )
 
 
-def _counted(rows: DataFrame) -> list[Row]:
+def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
     """One row for each partition and source epoch."""
     op, decoded, waiting = F.col("op"), F.col("decode_error").isNull(), waits(rows)
     is_row, commit = decoded & op.isin(ROW_OPS), F.col("position.commit")
@@ -104,7 +111,7 @@ def _counted(rows: DataFrame) -> list[Row]:
         "truncates": decoded & (op == Operation.TRUNCATE),
         "lacking": is_row & (F.size("unavailable") > 0),
         "moves": is_row & (op == Operation.CREATE) & (F.size("unavailable") > 0),
-        **{f"{kind} count": decoded & condition for kind, condition in unsupported().items()},
+        **{f"{kind} count": decoded & condition for kind, condition in refused.items()},
     }
     by_transaction = rows.groupBy(*_PLACE, "position.phase", "source.tx_id").agg(
         *(F.count_if(condition).alias(name) for name, condition in sums.items()),
@@ -159,12 +166,13 @@ def _newest(rows: list[Row], name: str) -> int | None:
     return max((row[name] for row in rows if row[name] is not None), default=None)
 
 
-def unsupported() -> dict[str, Column]:
+def unsupported(*, by_key: bool = True) -> dict[str, Column]:
     """Kind -> condition. Names are what a person reads in the error."""
     op, has_no_place = F.col("op"), F.col("position").isNull()
     is_row = op.isin(ROW_OPS)
+    without_key = {NO_KEY: is_row & F.col("key").isNull()} if by_key else {}
     return {
-        "event without a key": is_row & F.col("key").isNull(),
+        **without_key,
         "event without a position": (is_row | (op == Operation.TRUNCATE)) & has_no_place,
         "unknown operation": ~op.isin(*ROW_OPS, Operation.TRUNCATE, Operation.MESSAGE),
     }
@@ -172,7 +180,10 @@ def unsupported() -> dict[str, Column]:
 
 def _unsupported_event(
     rows: DataFrame, kind: str, condition: Column, *, count: int, table: str
-) -> UnsupportedEventError:
+) -> UnsupportedEventError | KeySchemaDriftError:
+    if kind == NO_KEY and got_its_key_later(rows.columns):
+        now = rows.schema["key"].dataType.simpleString()
+        return KeySchemaDriftError(table=table, was=NO_COLUMNS, now=now)
     met = rows.where(F.col("decode_error").isNull() & condition)
     first = met.agg(F.min(F.struct("topic", "partition", "offset")).alias("first")).collect()[0]["first"]
     coordinate = f"{first['topic']}/{first['partition']}@{first['offset']}"
