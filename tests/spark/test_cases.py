@@ -6,8 +6,9 @@ the first column of its key. A case that stops silver or opens a source epoch ha
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -66,13 +67,21 @@ def ingest_batch(chain: Chain, table: Table, cases: list[Case], *, batch: int, t
     chain.ingest(table, sent)
 
 
+class Outcomes(dict[str, Outcome]):
+    """Kind of key -> what became of its cases; tried when first asked for."""
+
+    def __init__(self, trial: Callable[[str, list[Case]], Outcome]) -> None:
+        super().__init__()
+        self._trial = trial
+
+    def __missing__(self, kind: str) -> Outcome:
+        found = self._trial(kind, [case for case in applied_cases() if key_kind(case) == kind])
+        return self.setdefault(kind, found)
+
+
 @pytest.fixture(scope="module")
-def outcomes(engine, tmp_path_factory) -> dict[str, Outcome]:
-    """Kind of key -> what became of its cases."""
-    groups = defaultdict(list)
-    for case in applied_cases():
-        groups[key_kind(case)].append(case)
-    return {kind: outcome_of(engine, tmp_path_factory, kind, cases) for kind, cases in groups.items()}
+def outcomes(engine, tmp_path_factory) -> Outcomes:
+    return Outcomes(partial(outcome_of, engine, tmp_path_factory))
 
 
 def outcome_of(engine, tmp_path_factory, kind: str, cases: list[Case]) -> Outcome:

@@ -122,9 +122,7 @@ class KeylessUpsertError(ConfigError):
 class ModeChangedError(ConfigError):
     code = "MODE_CHANGED"
     sentence = "silver of {table} was written with `mode: {was}`, and the mode of the table is {now} now"
-    advice = (
-        "Set `mode` back, or delete silver's folder and run the merge: it is computed anew from bronze."
-    )
+    advice = "Set `mode` back, or delete silver's folder and run the merge: it is computed anew from bronze."
     table: str
     was: str
     now: str
