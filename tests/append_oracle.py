@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from oracle import FIRST_EPOCH, IGNORED_OPS, Event, Row, decodable, event_of  # type: ignore[import-not-found]
+from oracle import IGNORED_OPS, Event, Row, decodable, event_of  # type: ignore[import-not-found]
 
 Identity = tuple[Any, ...]
 READ, CREATE, DELETE, TRUNCATE = "r", "c", "d", "t"
@@ -50,7 +50,7 @@ def appended_row(event: Event) -> Row:
 
 
 def told(event: Event) -> Row:
-    """Of the row: what the event is not sure of is NULL. `before` without anything beside the key is the key."""
+    """Of the row. `before` with nothing beside the key tells the key only."""
     row, key = event.row, event.row["key"] or {}
     if event.op == TRUNCATE:
         return {}

@@ -1,4 +1,4 @@
-"""Whether silver has a row per key or per event: what the file says, and what the columns of both layers allow."""
+"""Whether silver has a row per key or per event: what the file says, and what both layers allow."""
 
 from __future__ import annotations
 

@@ -145,8 +145,8 @@ class Table(TableOptions):
     topics: Annotated[tuple[TopicName, ...], Field(min_length=1)]
     """The Kafka topic(s) that carry this table's changes; `*` stands for any part of a name without a dot."""
     mode: Mode | None = None
-    """What silver holds: with `upsert` one row per key, as the source has it; with `append` one row per event of
-    the source, never changed again. By default `upsert` for tables with a key and `append` for others."""
+    """What silver holds: one row per key as the source has it (`upsert`), or one row per event, never changed
+    again (`append`). By default `upsert` for tables with a key and `append` for those without."""
     drop_columns: tuple[Text, ...] = ()
     """Columns of the source that never enter the lake; decoding passes over them."""
     group: GroupName = "main"

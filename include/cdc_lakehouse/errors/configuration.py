@@ -112,7 +112,7 @@ class KeylessUpsertError(ConfigError):
     code = "KEYLESS_UPSERT"
     sentence = "{table} has no key, and the table says `mode: upsert`"
     advice = (
-        "Nothing tells its rows apart. Leave `mode` out, or set `mode: append`: silver gets one row per event. "
+        "Nothing tells its rows apart. Leave `mode` out, or set `mode: append`: silver gets a row per event. "
         "Or give the source table a primary key, or name columns in the connector's message.key.columns, and "
         "rebuild the table from a new snapshot."
     )

@@ -24,8 +24,8 @@ _OF_COORDINATE = (TOPIC_ID, "partition", "offset")
 
 
 def coordinate(*, has_key: bool) -> Column:
-    """Of a bronze row without a key that no place in the log tells apart: all rows of a snapshot share one, and
-    so do rows of one COPY, unless the connector counts the events of a transaction.
+    """Of a bronze row without a key that no place in the log tells apart: all rows of a snapshot share one,
+    and so do rows of one COPY, unless the connector counts the events of a transaction.
 
     Such rows stand there twice if they are sent again, which is better than not at all.
     """

@@ -17,7 +17,7 @@ NO_COLUMNS = "no columns"
 
 
 def mode_of(table: Table, *, bronze: pa.Schema, silver: pa.Schema | None) -> Mode:
-    """Raises where the rows that silver has are of another mode, and where they cannot be of the wanted one."""
+    """Raises where silver has rows of another mode, and where it cannot have rows of the wanted one."""
     has_key = KEY in bronze.names
     if table.mode is Mode.UPSERT and not has_key:
         raise KeylessUpsertError(table=table.name)

@@ -59,8 +59,8 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
 
 
 def _may_still_get_a_key(task: MergeTask, changes: Changes) -> bool:
-    """A table that was truncated before its first row looks like one without a key (decision 0025): which rows
-    silver is to have is told with that row."""
+    """A table that was truncated before its first row looks like one without a key (decision 0025). That row
+    tells which ones silver is to have."""
     is_open = task.table.mode is None and not changes.columns.key and task.before.seq == 0
     return is_open and changes.facts.events == changes.facts.truncates
 

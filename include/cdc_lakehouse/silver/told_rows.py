@@ -1,7 +1,7 @@
 """Which deletes tell the whole row that they ended: those of tables with REPLICA IDENTITY FULL.
 
-No event says so. Under any other identity `before` holds the key and, for the rest, NULL or the column's
-default, which looks like a value. What is in a column that may be NULL and has no default is a value for sure.
+No event says so. Under any other identity `before` holds the key and, for the rest, NULL or the default of
+the column, which looks like a value. In a column that may be NULL and has no default it is one for sure.
 """
 
 from __future__ import annotations
