@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
@@ -11,10 +13,13 @@ from orders import NEW, ORDERS, TOPIC, know, order, planned, tombstone  # type: 
 
 from cdc_lakehouse.bronze import table_decoder
 from cdc_lakehouse.bronze.decided import Decided
+from cdc_lakehouse.bronze.replay_job import replay_table
 from cdc_lakehouse.config.models import Mode, OnQuarantine
-from cdc_lakehouse.contract import TableStatus
+from cdc_lakehouse.contract import Job, TableStatus
 from cdc_lakehouse.errors import ModeChangedError, SupersededError
 from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.registry.client import SchemaRegistry
+from cdc_lakehouse.verification.subject import NotComparedError, subject_of
 
 APPENDED = ORDERS.model_copy(update={"mode": Mode.APPEND})
 HOLDS = APPENDED.model_copy(update={"on_quarantine": OnQuarantine.HOLD})
@@ -136,6 +141,25 @@ def test_a_record_that_is_decoded_again_becomes_a_row_and_holds_none_until_then(
     assert before == [*WHOLE, ("u", 2, "zwei")]
     assert told(level) == [*WHOLE, ("u", 2, "dos"), ("u", 2, "zwei")]
     assert (result.counts["decoded_again"], result.counts["rows_inserted"]) == (1, 1)
+
+
+def test_a_closed_case_becomes_no_row(level):
+    level.ingest(ORDERS, [replace(order(4, 2, op="u"), value=b"junk"), order(5, 2, op="u", note="zwei")])
+    level.merge(APPENDED)
+    application = level.application(ORDERS, job=Job.QUARANTINE_REPLAY)
+    asked = replace(application.request, close_cases={"orders": ("bad_frame",)})
+    registry = cast(SchemaRegistry, level.registry)
+    replay_table(replace(application, request=asked), ORDERS, registry=registry)
+
+    level.merge(APPENDED)
+
+    assert told(level) == [*WHOLE, ("u", 2, "zwei")]
+    assert level.merge(APPENDED).status is TableStatus.IDLE
+
+
+def test_a_row_per_event_is_not_compared_with_the_source(level):
+    with pytest.raises(NotComparedError, match="its silver has a row per event"):
+        subject_of(level.lake, "orders")
 
 
 def test_rows_of_one_mode_are_not_gone_on_with_in_the_other(level):
