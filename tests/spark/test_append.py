@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
+from urllib.parse import urlsplit
 
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
@@ -97,6 +98,16 @@ def test_a_batch_without_an_event_advances_the_ledger(level):
 
     assert level.merge(APPENDED).status is TableStatus.ADVANCED
     assert level.merge(APPENDED).status is TableStatus.IDLE
+
+
+def test_files_of_events_at_other_places_are_not_read(level):
+    for path in Path(urlsplit(level.lake.silver("orders")).path).glob("*.parquet"):
+        path.unlink()
+    level.ingest(ORDERS, [order(4, 3, note="three")])
+
+    result = level.merge(APPENDED)
+
+    assert result.counts["rows_inserted"] == 1
 
 
 def test_a_zombie_merge_changes_nothing(level, monkeypatch):
