@@ -72,6 +72,7 @@ tables:
 def test_a_discovered_table_has_the_mode_of_its_kind(write):
     discover = load_pipeline(write(HEAD + "discover: {topics: [shop.log.*], mode: append}\n")).discover
 
+    assert discover is not None
     assert discover.table("clicks", topics=("shop.log.clicks",)).mode is Mode.APPEND
 
 
