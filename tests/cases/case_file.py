@@ -23,10 +23,12 @@ class _Part(BaseModel):
 
 
 class Table(_Part):
-    key: Annotated[tuple[str, ...], Field(min_length=1)]
+    key: tuple[str, ...]
+    """Empty where the table has none."""
     columns: dict[str, str]
     """Column -> `short`, `int`, `long`, `float`, `double`, `string`, `date`, `timestamp`, `decimal(p,s)` or
     `enum(a,b)`; a key's is required unless it ends in `?`."""
+    mode: Literal["upsert", "append"] = "upsert"
     deletes: Literal["hard", "soft"] = "hard"
     columns_from_batch: dict[int, dict[str, str]] = {}
     """What the writer sends from that batch on, where it is not `columns`."""

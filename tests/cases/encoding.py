@@ -72,8 +72,17 @@ class Writer:
         return dict(envelope_schema(self._tagged(fields)))
 
     @property
+    def keys(self) -> dict[int, str]:
+        """Nothing for a table without a key."""
+        return {self.key_id: json.dumps(self.key_schema)} if self.case.table.key else {}
+
+    @property
+    def values(self) -> dict[int, str]:
+        return {self.value_id: json.dumps(self.value_schema)}
+
+    @property
     def schemas(self) -> dict[int, str]:
-        return {self.key_id: json.dumps(self.key_schema), self.value_id: json.dumps(self.value_schema)}
+        return {**self.keys, **self.values}
 
     def record(self, event: CaseEvent) -> KafkaRecord:
         partition, offset = event.coordinate

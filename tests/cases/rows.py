@@ -10,6 +10,7 @@ from cases.encoding import writers  # type: ignore[import-not-found]
 
 POSITION = ("phase", "commit", "streamed", "row", "order_in_tx", "kind")
 SYSTEM = ("_cdc_op", "_cdc_position", "_cdc_tx_id")
+RARE = ("_cdc_incomplete", "_cdc_deleted", "_cdc_unavailable", "_cdc_coordinate")
 
 
 def expected_bronze(case: Case, *, first_id: int = 10, tag: bool = False) -> list[Row]:
@@ -42,7 +43,7 @@ def told_bronze(case: Case, row: Row) -> Row:
         "op": row["op"],
         "position": None if position is None else [position[name] for name in POSITION],
         "tx": source.get("tx_id"),
-        "key": _own(row["key"], case.table.key),
+        "key": _own(row.get("key"), case.table.key),
         "before": _own(row["before"], case.all_columns),
         "after": _own(row["after"], case.all_columns),
         "unavailable": row["unavailable"],
@@ -54,8 +55,9 @@ def told_bronze(case: Case, row: Row) -> Row:
 
 
 def told_silver(case: Case, row: Row) -> Row:
-    position = list(row["_cdc_position"].values())
-    return _told({**row, "_cdc_position": position}, case)
+    position, at = list(row["_cdc_position"].values()), row.get("_cdc_coordinate")
+    coordinate = None if at is None else f"{at['partition']}@{at['offset']}"
+    return _told({**row, "_cdc_position": position, "_cdc_coordinate": coordinate}, case)
 
 
 def specified_silver(case: Case, row: Row) -> Row:
@@ -65,12 +67,14 @@ def specified_silver(case: Case, row: Row) -> Row:
 
 def _told(row: Row, case: Case) -> Row:
     own = {name: _plain(row.get(name)) for name in case.all_columns}
-    rare = {name: row[name] for name in ("_cdc_incomplete", "_cdc_deleted") if row.get(name)}
+    rare = {name: row[name] for name in RARE if row.get(name)}
     return {**own, **{name: row[name] for name in SYSTEM}, **rare}
 
 
 def in_key_order(case: Case, rows: list[Row]) -> list[Row]:
-    """By key, null first."""
+    """By key, null first; rows of events by position, and by coordinate where it is the same."""
+    if case.table.mode == "append":
+        return sorted(rows, key=lambda row: (row["_cdc_position"], row.get("_cdc_coordinate", ""), str(row)))
     return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in case.table.key])
 
 

@@ -38,12 +38,15 @@ def know(chain: Chain, writer: Writer = OLD) -> None:
     chain.registry.register(TOPIC, keys={key_id: key}, values={value_id: value})
 
 
-def order(offset: int, number: int, *, op: str = "c", writer: Writer = OLD, **values: Any) -> KafkaRecord:
-    """The change at `offset`; a later offset is a later position."""
+def order(
+    offset: int, number: int, *, op: str = "c", writer: Writer = OLD, at: int | None = None, **values: Any
+) -> KafkaRecord:
+    """The change at `offset`, or the one that was there sent again `at` a later one; a later offset is a
+    later position."""
     row = None if op == "d" else {"id": number, "note": None, **values}
     return writer.record(
         CaseEvent(
-            at=f"0@{offset}",
+            at=f"0@{offset if at is None else at}",
             op=op,
             key={"id": number},
             after=row,

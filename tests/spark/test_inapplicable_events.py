@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
-from orders import ORDERS, know, notes, order  # type: ignore[import-not-found]
+from orders import ORDERS, know, notes, order, planned  # type: ignore[import-not-found]
 
+from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.config.models import OnQuarantine
 from cdc_lakehouse.contract import TableStatus
-from cdc_lakehouse.errors import UnknownKeyHeldError
+from cdc_lakehouse.errors import UnknownKeyHeldError, UnsupportedEventError
 from cdc_lakehouse.lake.quarantine import open_cases
 
 HOLDS = ORDERS.model_copy(update={"on_quarantine": OnQuarantine.HOLD})
@@ -57,6 +58,26 @@ def test_a_replay_finds_no_more_in_it(holding):
 
     assert (result.status, result.counts) == (TableStatus.IDLE, {"waiting": 1, "closed": 0})
     assert open_cases(holding.lake.bronze("orders")) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("op = 'z'", "unknown operation"),
+        ("op = 'c', key = NULL", "event without a key"),
+        ("op = 'c', position = NULL", "event without a position"),
+    ],
+)
+def test_one_that_an_earlier_release_let_pass_stops_silver(holding, written, kind):
+    rows = "UPDATE {t} SET decode_error = NULL, " + written + " WHERE offset = 2"
+    holding.sql(rows, holding.lake.bronze("orders"))
+    holding.ingest(ORDERS, [], plan=planned(holding, Decided(acknowledge_foreign=True), held=(0, 5)))
+
+    with pytest.raises(UnsupportedEventError) as caught:
+        holding.merge(ORDERS)
+
+    assert (caught.value.kind, caught.value.count) == (kind, 1)
+    assert caught.value.coordinate == "cases.orders/0@2"
 
 
 def test_an_event_without_a_key_holds_the_table(holding):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdc_lakehouse.config.loader import find_pipeline, load_pipeline, pipeline_files
-from cdc_lakehouse.config.models import Raw
+from cdc_lakehouse.config.models import Mode, Raw
 from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.errors import InvalidPipelineError
 
@@ -67,6 +67,13 @@ tables:
     assert pipeline.table("orders").max_offsets_per_trigger == 1000
     assert pipeline.table("customers").raw is Raw.UNDECODABLE
     assert pipeline.table("customers").max_offsets_per_trigger == 1000
+
+
+def test_a_discovered_table_has_the_mode_of_its_kind(write):
+    discover = load_pipeline(write(HEAD + "discover: {topics: [shop.log.*], mode: append}\n")).discover
+
+    assert discover is not None
+    assert discover.table("clicks", topics=("shop.log.clicks",)).mode is Mode.APPEND
 
 
 def test_groups_keep_the_order_of_the_file(write):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from cdc_lakehouse.config.models import Mode
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.preflight.inequalities import unseen_finding
 from cdc_lakehouse.preflight.schemas import TopicSchemas, read_schemas, topic_schema_findings
@@ -118,10 +119,21 @@ def test_a_topic_without_a_value_subject_is_not_checked_and_says_so():
     )
 
 
-def test_a_topic_without_a_key_cannot_become_silver():
-    (finding,) = topic_schema_findings("orders", "t", TopicSchemas(None, envelope()))
+def test_silver_of_a_topic_without_a_key_has_a_row_per_event():
+    findings = list(topic_schema_findings("orders", "t", TopicSchemas(None, envelope())))
+
+    assert [(found.level, found.sentence) for found in findings] == [
+        ("ok", "columns 1, key none"),
+        ("note", "the registry has no subject t-key: silver gets one row per event (mode: append)"),
+    ]
+
+
+def test_a_topic_without_a_key_cannot_be_upserted():
+    schemas = TopicSchemas(None, envelope())
+    _, finding = topic_schema_findings("orders", "t", schemas, mode=Mode.UPSERT)
 
     assert (finding.level, finding.exit_code) == ("problem", ExitCode.CONFIG)
+    assert finding.sentence == "orders has no key, and the table says `mode: upsert`"
 
 
 def test_the_newest_schemas_of_a_topic_are_read_by_subject():

@@ -50,6 +50,11 @@ class OutOfRange(StrEnum):
     """YAML reads a bare `null` as nothing."""
 
 
+class Mode(StrEnum):
+    UPSERT = "upsert"
+    APPEND = "append"
+
+
 class Deletes(StrEnum):
     HARD = "hard"
     SOFT = "soft"
@@ -139,6 +144,9 @@ class Table(TableOptions):
     """Its folder in bronze and in silver, and its name in Airflow."""
     topics: Annotated[tuple[TopicName, ...], Field(min_length=1)]
     """The Kafka topic(s) that carry this table's changes; `*` stands for any part of a name without a dot."""
+    mode: Mode | None = None
+    """What silver holds: one row per key as the source has it (`upsert`), or one row per event, never changed
+    again (`append`). By default `upsert` for tables with a key and `append` for those without."""
     drop_columns: tuple[Text, ...] = ()
     """Columns of the source that never enter the lake; decoding passes over them."""
     group: GroupName = "main"
@@ -152,13 +160,15 @@ class Discover(TableOptions):
     """Which topics; `*` stands for any part of a name without a dot, as in `shop.public.*`."""
     exclude: tuple[TopicName, ...] = ()
     """Which of them not. Topics of Kafka, Connect and Debezium themselves are never tables."""
+    mode: Mode | None = None
+    """What silver of these tables holds, as of a table."""
     group: GroupName = "main"
     """The group that these tables are in."""
 
     def table(self, name: str, *, topics: tuple[str, ...]) -> Table:
         """One of these tables, with the options of all."""
         options = self.model_dump(include=set(TableOptions.model_fields))
-        return Table(name=name, topics=topics, group=self.group, **options)
+        return Table(name=name, topics=topics, mode=self.mode, group=self.group, **options)
 
 
 class Pipeline(_Section):

@@ -24,6 +24,8 @@
     │   ├── CaseUnknownError          CASE_UNKNOWN
     │   ├── VersionMismatchError      VERSION_MISMATCH
     │   ├── UnsafeStoreError          UNSAFE_STORE
+    │   ├── KeylessUpsertError        KEYLESS_UPSERT
+    │   ├── ModeChangedError          MODE_CHANGED
     │   └── DeletedRowsKeptError      DELETED_ROWS_KEPT
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
@@ -59,8 +61,10 @@ from cdc_lakehouse.errors.configuration import (
     ConfigError,
     DeletedRowsKeptError,
     InvalidPipelineError,
+    KeylessUpsertError,
     LedgerVersionError,
     MissingConnectionError,
+    ModeChangedError,
     NotSupportedYetError,
     SourceEpochOldError,
     UndiscoverableTopicError,
@@ -126,11 +130,13 @@ __all__ = [
     "InvalidPipelineError",
     "KafkaMovedError",
     "KeySchemaDriftError",
+    "KeylessUpsertError",
     "LakehouseError",
     "LedgerLostError",
     "LedgerVersionError",
     "LogCutError",
     "MissingConnectionError",
+    "ModeChangedError",
     "NotSupportedYetError",
     "OffsetsLostError",
     "QuarantineLimitError",

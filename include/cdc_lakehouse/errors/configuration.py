@@ -108,6 +108,26 @@ class UnsafeStoreError(ConfigError):
     reason: str
 
 
+class KeylessUpsertError(ConfigError):
+    code = "KEYLESS_UPSERT"
+    sentence = "{table} has no key, and the table says `mode: upsert`"
+    advice = (
+        "Nothing tells its rows apart. Leave `mode` out, or set `mode: append`: silver gets a row per event. "
+        "Or give the source table a primary key, or name columns in the connector's message.key.columns, and "
+        "rebuild the table from a new snapshot."
+    )
+    table: str
+
+
+class ModeChangedError(ConfigError):
+    code = "MODE_CHANGED"
+    sentence = "silver of {table} was written with `mode: {was}`, and the mode of the table is {now} now"
+    advice = "Set `mode` back, or delete silver's folder and run the merge: it is computed anew from bronze."
+    table: str
+    was: str
+    now: str
+
+
 class DeletedRowsKeptError(ConfigError):
     code = "DELETED_ROWS_KEPT"
     sentence = "silver of {table} holds deleted rows (`_cdc_deleted`), and the table says `deletes: hard` now"

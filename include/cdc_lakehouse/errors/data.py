@@ -161,7 +161,7 @@ class KeySchemaDriftError(DataError):
     advice = (
         "Rows of both keys cannot live in one table. Bronze keeps these records with their bytes and goes "
         "on; silver was left as it is. Rebuild the table from a new snapshot, or undo the change at the "
-        "source and close these cases."
+        "source and close these cases. A table that had no key may also go on as it was: `mode: append`."
     )
     table: str
     was: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -37,6 +37,8 @@ class TableState:
     """Of the version whose data a RESTORE by hand brought back; None where only rows can tell."""
     step: int | None = None
     """The transaction id of the newest step: it outlives the document."""
+    schema: pa.Schema = field(default_factory=lambda: pa.schema([]), compare=False)
+    """Its columns."""
 
     @property
     def seq(self) -> int:
@@ -103,4 +105,5 @@ def _state(delta: DeltaTable, *, table: str) -> TableState:
         foreign=told.foreign,
         restored=restored_by(commits, table=table) if told.foreign else None,
         step=delta.transaction_version(APPLICATION_ID),
+        schema=pa.schema(delta.schema().to_arrow()),
     )

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from cdc_lakehouse.config.models import Pipeline
-from cdc_lakehouse.contract import ExitCode
+from cdc_lakehouse.config.models import Mode, Pipeline
 from cdc_lakehouse.debezium.columns import columns_of, unknown_types
 from cdc_lakehouse.debezium.schema_facts import facts_of, row_fields
-from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.errors import KeylessUpsertError, LakehouseError
 from cdc_lakehouse.preflight.findings import Finding
 from cdc_lakehouse.preflight.inequalities import inequality_findings, unseen_finding
 from cdc_lakehouse.registry.versions import Version
@@ -41,12 +40,17 @@ def schema_findings(pipeline: Pipeline, registry: Subjects) -> Iterator[Finding]
     for table in pipeline.tables:
         for topic in table.topics:
             schemas, dropped = read_schemas(registry, topic), frozenset(table.drop_columns)
-            yield from topic_schema_findings(table.name, topic, schemas, dropped=dropped)
+            yield from topic_schema_findings(table.name, topic, schemas, dropped=dropped, mode=table.mode)
     yield unseen_finding()
 
 
 def topic_schema_findings(
-    table: str, topic: str, schemas: TopicSchemas, *, dropped: frozenset[str] = frozenset()
+    table: str,
+    topic: str,
+    schemas: TopicSchemas,
+    *,
+    dropped: frozenset[str] = frozenset(),
+    mode: Mode | None = None,
 ) -> Iterator[Finding]:
     subject = f"schema of {topic}"
     if schemas.value is None:
@@ -56,21 +60,16 @@ def topic_schema_findings(
             "Fine while the topic is empty, or if the connector names subjects in its own way.",
         )
         return
-    if schemas.key is None:
-        yield Finding.problem(
-            subject,
-            f"the registry has no subject {topic}-key: records without a key cannot become rows of silver",
-            advice="Give the source table a primary key, or set message.key.columns at the connector.",
-            exit_code=ExitCode.CONFIG,
-        )
-        return
     try:
         columns = columns_of(schemas.key, schemas.value, table=table, dropped=dropped)
         unknown = unknown_types(schemas.value, table=table, dropped=dropped)
     except LakehouseError as error:
         yield Finding.from_error(subject, error)
         return
-    yield Finding.fine(subject, f"columns {len(columns.row)}, key {', '.join(c.name for c in columns.key)}")
+    key = ", ".join(column.name for column in columns.key) or "none"
+    yield Finding.fine(subject, f"columns {len(columns.row)}, key {key}")
+    if not columns.key:
+        yield _keyless(subject, topic, table=table, mode=mode)
     for column, names in unknown.items():
         yield Finding.warning(
             subject,
@@ -86,6 +85,17 @@ def topic_schema_findings(
         )
     columns_at_source = (column for column in facts_of(schemas.value) if column.name not in dropped)
     yield from inequality_findings(subject, columns_at_source)
+
+
+def _keyless(subject: str, topic: str, *, table: str, mode: Mode | None) -> Finding:
+    if mode is Mode.UPSERT:
+        return Finding.from_error(subject, KeylessUpsertError(table=table))
+    return Finding.note(
+        subject,
+        f"the registry has no subject {topic}-key: silver gets one row per event (mode: append)",
+        "For one row per row of the source, give the table a primary key, or set message.key.columns at the "
+        "connector, before its first record.",
+    )
 
 
 def _newest(registry: Subjects, subject: str) -> str | None:

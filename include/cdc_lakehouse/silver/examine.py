@@ -16,17 +16,21 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.avro.faults import ValueFault
 from cdc_lakehouse.debezium.headers import NEW_KEY
 from cdc_lakehouse.debezium.operations import Operation
-from cdc_lakehouse.errors import UnsupportedEventError
+from cdc_lakehouse.errors import KeySchemaDriftError, UnsupportedEventError
 from cdc_lakehouse.lake.applied import Reached
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.misfits import refuse_misfits
+from cdc_lakehouse.silver.mode import NO_COLUMNS, got_its_key_later
 from cdc_lakehouse.silver.place import PLACE, SOURCE_EPOCH, place_of_event
 from cdc_lakehouse.silver.read import ROW_OPS
 
 SNAPSHOT_ENDS = ("last", "last_in_data_collection")
 """What the last row of a snapshot says: of a table, or of all of them."""
+
+
+NO_KEY = "event without a key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +66,14 @@ class WorkFacts:
         return self.read - self.undecodable - self.ignored
 
 
-def examine(rows: DataFrame, *, table: str, topics: int = 1) -> WorkFacts:
+def examine(rows: DataFrame, *, table: str, topics: int = 1, by_key: bool = True) -> WorkFacts:
     """Raise for what cannot be applied. Silver is untouched then.
 
     `topics` says how many feed the table: which of its rows a truncate of one of them is about, nobody knows.
     Of a record whose case was closed nothing will come: it is ignored, like a tombstone.
+    Only where silver has one row per key (`by_key`) must events have one.
     """
-    refused = unsupported(topics=topics)
+    refused = unsupported(topics=topics, by_key=by_key)
     found = _counted(rows, refused)
     for kind, condition in refused.items():
         if _sum(found, f"{kind} count"):
@@ -169,14 +174,15 @@ def _newest(rows: list[Row], name: str) -> int | None:
     return max((row[name] for row in rows if row[name] is not None), default=None)
 
 
-def unsupported(*, topics: int) -> dict[str, Column]:
+def unsupported(*, topics: int = 1, by_key: bool = True) -> dict[str, Column]:
     """Kind -> condition. Names are what a person reads in the error."""
     op, has_no_place = F.col("op"), F.col("position").isNull()
     is_row = op.isin(ROW_OPS)
+    without_key = {NO_KEY: is_row & F.col("key").isNull()} if by_key else {}
     several = {"truncate of one of several topics": op == Operation.TRUNCATE} if topics > 1 else {}
     return {
+        **without_key,
         **several,
-        "event without a key": is_row & F.col("key").isNull(),
         "event without a position": (is_row | (op == Operation.TRUNCATE)) & has_no_place,
         "unknown operation": ~op.isin(*ROW_OPS, Operation.TRUNCATE, Operation.MESSAGE),
     }
@@ -184,7 +190,10 @@ def unsupported(*, topics: int) -> dict[str, Column]:
 
 def _unsupported_event(
     rows: DataFrame, kind: str, condition: Column, *, count: int, table: str
-) -> UnsupportedEventError:
+) -> UnsupportedEventError | KeySchemaDriftError:
+    if kind == NO_KEY and got_its_key_later(rows.columns):
+        now = rows.schema["key"].dataType.simpleString()
+        return KeySchemaDriftError(table=table, was=NO_COLUMNS, now=now)
     met = rows.where(F.col("decode_error").isNull() & condition)
     first = met.agg(F.min(F.struct("topic", "partition", "offset")).alias("first")).collect()[0]["first"]
     coordinate = f"{first['topic']}/{first['partition']}@{first['offset']}"

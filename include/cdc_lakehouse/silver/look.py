@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
-from cdc_lakehouse.config.models import OnQuarantine, Table
+from cdc_lakehouse.config.models import Mode, OnQuarantine, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
-from cdc_lakehouse.errors import LakehouseError, NotSupportedYetError, QuarantineOpenError
+from cdc_lakehouse.errors import LakehouseError, QuarantineOpenError
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import ledger_at, newest_ledger
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.redo import Redo
-from cdc_lakehouse.lake.snapshot import newest_snapshot
 from cdc_lakehouse.lake.spans import Spans, in_words
 from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.silver.mode import mode_of
 from cdc_lakehouse.silver.plan import (
     first_ledger,
     is_level,
@@ -41,6 +41,7 @@ class MergeTask:
     """A table whose silver is behind its bronze, and by what."""
 
     table: Table
+    mode: Mode
     bronze_version: int
     stated: int
     """The version of bronze whose commit states `held`."""
@@ -82,7 +83,7 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     other_rows = _stands_on_other_rows(lake, bronze.ledger, before)
     if is_level(bronze.ledger, before, holds=holding, other_rows=other_rows):
         return TableResult(table=table.name, status=TableStatus.IDLE)
-    _refuse_keyless(lake, table)
+    mode = mode_of(table, bronze=bronze.schema, silver=None if silver is None else silver.schema)
     waiting = open_cases(lake.bronze(table.name))
     if waiting and table.on_quarantine is OnQuarantine.STOP:
         raise QuarantineOpenError(table=table.name, count=waiting)
@@ -93,6 +94,7 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     small = is_small(work, late=late, table_bytes=silver.size_bytes if silver is not None else 0)
     return MergeTask(
         table,
+        mode=mode,
         bronze_version=bronze.version,
         stated=bronze.version if bronze.stated is None else bronze.stated,
         held=bronze.ledger,
@@ -106,13 +108,6 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
         releases=before.parked and not holding,
         small=small,
     )
-
-
-def _refuse_keyless(lake: Lake, table: Table) -> None:
-    """Nothing tells the rows of such a table apart in silver."""
-    bronze = newest_snapshot(lake.bronze(table.name))
-    if bronze is not None and "key" not in bronze.schema.names:
-        raise NotSupportedYetError(feature=f"silver of {table.name}, a table without a key,")
 
 
 def _stands_on_other_rows(lake: Lake, held: Ledger, before: Ledger) -> bool:

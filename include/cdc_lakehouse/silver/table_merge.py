@@ -10,12 +10,14 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.config.models import Deletes
+from cdc_lakehouse.config.models import Deletes, Mode
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import DeletedRowsKeptError
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
+from cdc_lakehouse.silver.append import appended_changes, keys_of
+from cdc_lakehouse.silver.append_merge import append
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, refuse_system_names
 from cdc_lakehouse.silver.follow import follow_bronze
@@ -35,26 +37,43 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     session = application.spark.isolated(small=task.small)
     table, lake = task.table, application.lake
     started = time.monotonic()
-    changes = changes_of(session, lake, task)
+    appends = task.mode is Mode.APPEND
+    changes = appended_changes(session, lake, task) if appends else changes_of(session, lake, task)
+    if _may_still_get_a_key(task, changes):
+        logger.info("merge waits for a row", extra={"truncates": changes.facts.truncates})
+        return TableResult(table=table.name, status=TableStatus.IDLE)
     uri = lake.silver(table.name)
     rows, is_new = _fitted(session, application, task, changes)
     read = time.monotonic()
     ledger = _ledger(application, task, changes)
-    plan = MergePlan(
-        keys=tuple(column.name for column in changes.columns.key),
-        names=tuple(name for name in rows.columns if not name.startswith(SYSTEM_PREFIX)),
-        deletes=table.deletes,
-        lacking=changes.lacking,
-        cleared=None if changes.applied.cleared == task.before.applied.cleared else changes.applied.cleared,
-        refolds=REFOLDED in rows.columns,
-    )
-    if table.deletes is Deletes.HARD:
-        bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
-    result = merge(session, uri, changes=rows, plan=plan, ledger=ledger)
+    if appends:
+        result = append(session, uri, rows=rows, keys=keys_of(changes.columns), ledger=ledger)
+    else:
+        if table.deletes is Deletes.HARD:
+            bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
+        result = merge(session, uri, changes=rows, plan=_plan(task, changes, rows), ledger=ledger)
     changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": changes.facts.events})
     return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
+
+
+def _may_still_get_a_key(task: MergeTask, changes: Changes) -> bool:
+    """A table that was truncated before its first row looks like one without a key (decision 0025). That row
+    tells which ones silver is to have."""
+    is_open = task.table.mode is None and not changes.columns.key and task.before.seq == 0
+    return is_open and changes.facts.events == changes.facts.truncates
+
+
+def _plan(task: MergeTask, changes: Changes, rows: DataFrame) -> MergePlan:
+    return MergePlan(
+        keys=keys_of(changes.columns),
+        names=tuple(name for name in rows.columns if not name.startswith(SYSTEM_PREFIX)),
+        deletes=task.table.deletes,
+        lacking=changes.lacking,
+        cleared=None if changes.applied.cleared == task.before.applied.cleared else changes.applied.cleared,
+        refolds=REFOLDED in rows.columns,
+    )
 
 
 def _fitted(
@@ -64,7 +83,9 @@ def _fitted(
     table, columns = task.table, changes.columns
     refuse_system_names(tuple(column.name for column in columns.row), table=table.name)
     uri = application.lake.silver(table.name)
-    wanted = silver_schema(changes.rows.schema, deletes=table.deletes)
+    wanted = changes.rows.schema
+    if task.mode is Mode.UPSERT:
+        wanted = silver_schema(wanted, deletes=table.deletes)
     existing = schema_of(session, uri)
     if existing is None:
         create_if_missing(session, uri, schema=wanted, properties=SILVER_PROPERTIES)
@@ -117,6 +138,7 @@ def _told(
             "rows_inserted": result.inserted,
             "rows_updated": result.updated,
             "rows_deleted": result.deleted,
+            **({"repeated": facts.events - result.inserted} if task.mode is Mode.APPEND else {}),
         },
         errors_by_code=facts.errors_by_code,
         open_cases=task.open_cases,

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from cdc_lakehouse.config.models import Mode
 from cdc_lakehouse.lake.ledger import Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.quarantine import open_cases
+from cdc_lakehouse.lake.silver_mode import written_as
 from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot
 from cdc_lakehouse.lake.state import read_state
 
@@ -49,6 +51,8 @@ def subject_of(lake: Lake, table: str) -> Subject:
     silver, bronze = newest_snapshot(lake.silver(table)), newest_snapshot(lake.bronze(table))
     if silver is None or bronze is None:
         raise NotComparedError("silver has no rows yet")
+    if written_as(silver.schema) is Mode.APPEND:
+        raise NotComparedError("its silver has a row per event, and the source has none of those")
     topics = {topic_of(source) for source in state.ledger.sources}
     if len(topics) != 1:
         raise NotComparedError("its rows come from several topics, that is, from several tables")

@@ -1,0 +1,36 @@
+"""Whether silver of a table has a row per key or a row per event: decided from the columns of both layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from cdc_lakehouse.config.models import Mode, Table
+from cdc_lakehouse.errors import KeylessUpsertError, KeySchemaDriftError, ModeChangedError
+from cdc_lakehouse.lake.bronze_schema import ATTEMPT
+from cdc_lakehouse.lake.silver_mode import written_as
+
+KEY = "key"
+"""Bronze of a table whose key nobody knows has no such column (decision 0025)."""
+NO_COLUMNS = "no columns"
+
+
+def mode_of(table: Table, *, bronze: pa.Schema, silver: pa.Schema | None) -> Mode:
+    """Raises where silver has rows of another mode, and where it cannot have rows of the wanted one."""
+    has_key = KEY in bronze.names
+    if table.mode is Mode.UPSERT and not has_key:
+        raise KeylessUpsertError(table=table.name)
+    mode = table.mode or (Mode.UPSERT if has_key else Mode.APPEND)
+    was = None if silver is None else written_as(silver)
+    if was in (None, mode):
+        return mode
+    if table.mode is None and got_its_key_later(bronze.names):
+        now = ", ".join(f"{field.name} {field.type}" for field in bronze.field(KEY).type)
+        raise KeySchemaDriftError(table=table.name, was=NO_COLUMNS, now=now)
+    raise ModeChangedError(table=table.name, was=str(was), now=str(mode))
+
+
+def got_its_key_later(bronze: Sequence[str]) -> bool:
+    """Whether bronze with these columns was written before a key was known: new ones stand at the end."""
+    return KEY in bronze and bronze.index(KEY) > bronze.index(ATTEMPT.name)
