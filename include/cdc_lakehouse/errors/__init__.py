@@ -24,7 +24,9 @@
     │   ├── CaseUnknownError          CASE_UNKNOWN
     │   ├── VersionMismatchError      VERSION_MISMATCH
     │   ├── UnsafeStoreError          UNSAFE_STORE
-    │   └── DeletedRowsKeptError      DELETED_ROWS_KEPT
+    │   ├── DeletedRowsKeptError      DELETED_ROWS_KEPT
+    │   ├── InvalidShapeError         INVALID_SHAPE
+    │   └── ShapeChangedError         SHAPE_CHANGED
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
         ├── TopicMissingError         TOPIC_MISSING
@@ -59,9 +61,11 @@ from cdc_lakehouse.errors.configuration import (
     ConfigError,
     DeletedRowsKeptError,
     InvalidPipelineError,
+    InvalidShapeError,
     LedgerVersionError,
     MissingConnectionError,
     NotSupportedYetError,
+    ShapeChangedError,
     SourceEpochOldError,
     UndiscoverableTopicError,
     UnsafeStoreError,
@@ -124,6 +128,7 @@ __all__ = [
     "ForeignRowsError",
     "IncompatibleSchemaError",
     "InvalidPipelineError",
+    "InvalidShapeError",
     "KafkaMovedError",
     "KeySchemaDriftError",
     "LakehouseError",
@@ -140,6 +145,7 @@ __all__ = [
     "SchemaChangedError",
     "SchemaConflictError",
     "SchemaMisfitError",
+    "ShapeChangedError",
     "SilverDiffersError",
     "SourceEpochOldError",
     "SourceTableMissingError",

@@ -7,22 +7,33 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cdc_lakehouse.config.models import Deletes
+from cdc_lakehouse.config.mask_secret import MaskSecret
+from cdc_lakehouse.config.models import Deletes, Table
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import Spans, together
+from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.silver.clearing import cleared_by
 from cdc_lakehouse.silver.examine import WorkFacts, examine
-from cdc_lakehouse.silver.folding import Folding
+from cdc_lakehouse.silver.folding import Folded, Folding
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.look import MergeTask
+from cdc_lakehouse.silver.made_by import refuse_other_settings, settings_of
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
 from cdc_lakehouse.silver.refold import incomplete_keys
+from cdc_lakehouse.silver.row_filter import (
+    filtered,
+    keys_that_moved,
+    keys_with_untold_values,
+    refuse_filter,
+)
+from cdc_lakehouse.silver.shape import plan_shape
+from cdc_lakehouse.silver.shaping import shaped
 from cdc_lakehouse.silver.tombstones import without_buried
 
 
@@ -42,11 +53,13 @@ class Changes:
     """What silver has applied with them."""
 
 
-def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
+def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskSecret | None) -> Changes:
     """Raises for what this release cannot apply; nothing is written here."""
     name = task.table.name
     history = bronze_rows(session, lake.bronze(name), version=task.bronze_version, held=task.held)
-    columns = columns_in(history.schema)
+    _refuse_other_settings(session, lake, task, columns_in(history.schema), secret=secret)
+    shape = plan_shape(columns_in(history.schema), task.table.columns, table=name)
+    history, columns = shaped(history, shape, secret=secret), shape.columns
     came_late = together(task.late, task.read_again)
     behind = changed_behind(task.held, came_late, task.redo)
     work = history.where(work_of(task.held, task.work) | behind)
@@ -55,7 +68,9 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
     keys = history.where(behind).select("key") if came_late or task.redo else None
     if task.releases:
         keys = _both(keys, history.where(waits(history)).select("key"))
-    if task.before.applied.unfilled:
+    if task.table.filter is not None:
+        keys = _keys_with_open_values(keys, task, facts, events(work), events(history))
+    elif task.before.applied.unfilled:
         keys = _both(keys, incomplete_keys(session, lake.silver(name), columns))
     parked = 0
     if task.holds:
@@ -68,13 +83,53 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
     found = folding.of(_not_buried(session, lake, task, events(work), columns, facts), facts, keys=keys)
     reached = max((each for each in (applied.reached, facts.highest) if each is not None), default=None)
     return Changes(
-        rows=found.rows,
+        rows=_inside(task.table, found, columns),
         columns=columns,
         facts=facts,
         undecodable=undecodable,
         parked=parked,
         lacking=found.lacking,
-        applied=replace(applied, reached=reached, unfilled=found.unfilled),
+        applied=replace(
+            applied,
+            reached=reached,
+            unfilled=found.unfilled,
+            made_by=settings_of(task.table, secret),
+        ),
+    )
+
+
+def _refuse_other_settings(
+    session: SparkSession, lake: Lake, task: MergeTask, bronze: TableColumns, *, secret: MaskSecret | None
+) -> None:
+    before = task.before.applied
+    if task.before.seq == 0 or before.made_by == settings_of(task.table, secret):
+        return
+    silver = schema_of(session, lake.silver(task.table.name))
+    existing = () if silver is None else silver.names
+    refuse_other_settings(before, task.table, bronze, secret=secret, existing=existing)
+
+
+def _keys_with_open_values(
+    keys: DataFrame | None, task: MergeTask, facts: WorkFacts, work: DataFrame, history: DataFrame
+) -> DataFrame | None:
+    """For a filter: it is asked of whole rows, and silver does not have those outside of it."""
+    if facts.unavailable:
+        keys = _both(keys, keys_with_untold_values(work))
+    if task.before.applied.unfilled:
+        keys = _both(keys, keys_that_moved(history))
+    return keys
+
+
+def _inside(table: Table, found: Folded, columns: TableColumns) -> DataFrame:
+    if table.filter is None:
+        return found.rows
+    refuse_filter(found.rows, table.filter, columns, table=table.name)
+    return filtered(
+        found.rows,
+        table.filter,
+        columns,
+        lacking=found.lacking,
+        keeps_deleted=table.deletes is Deletes.SOFT,
     )
 
 

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.config.mask_secret import mask_secret
 from cdc_lakehouse.config.models import Deletes
+from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import DeletedRowsKeptError
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
@@ -35,7 +37,8 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     session = application.spark.isolated(small=task.small)
     table, lake = task.table, application.lake
     started = time.monotonic()
-    changes = changes_of(session, lake, task)
+    secret = mask_secret(application.connection(Role.STORAGE)) if table.columns.hashes else None
+    changes = changes_of(session, lake, task, secret=secret)
     uri = lake.silver(table.name)
     rows, is_new = _fitted(session, application, task, changes)
     read = time.monotonic()
