@@ -70,7 +70,8 @@ INSIDE: Rows = {
     109: ("EU", 2, "long"),
     119: ("EU", 1, "long"),
 }
-OUTSIDE: Rows = dict.fromkeys((20, 50, 60, 70, 80, 90, 100, 110, 130), (None, None, None))
+OUTSIDE: Rows = dict.fromkeys((20, 50, 60, 70, 80, 90, 110, 130), (None, None, None))
+DELETED: Rows = dict.fromkeys((100, 120), ("EU", 1, "long"))
 by_history = pytest.mark.parametrize("number", range(1, 14), ids=list(HISTORIES))
 
 
@@ -118,8 +119,7 @@ def test_silver_has_the_rows_for_which_the_rule_is_true_now(number, way, lakes):
 @by_history
 def test_a_soft_table_keeps_the_key_of_a_row_outside_and_none_of_its_values(number, way, lakes):
     expected = {key: (*row, False) for key, row in INSIDE.items()}
-    expected |= {key: (*row, True) for key, row in OUTSIDE.items()}
-    expected[120] = ("EU", 1, "long", True)
+    expected |= {key: (*row, True) for key, row in (OUTSIDE | DELETED).items()}
 
     assert of_history(lakes[way], number) == of_history(expected, number)
 
