@@ -24,7 +24,8 @@ WRITER = writers(_CASE, first_id=100)[1]
 
 
 def people(**options: Any) -> models.Table:
-    return table_of(NAME, **options)
+    table: models.Table = table_of(NAME, **options)
+    return table
 
 
 def know(chain: Chain) -> None:

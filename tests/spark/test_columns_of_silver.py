@@ -13,8 +13,7 @@ from chain import Chain  # type: ignore[import-not-found]
 from people import change, merged, people, told  # type: ignore[import-not-found]
 
 from cdc_lakehouse.config.mask_secret import MaskSecret
-from cdc_lakehouse.config.settings import ENV_CONNECTION_STORAGE
-from cdc_lakehouse.contract import TableStatus
+from cdc_lakehouse.contract import ENV_CONNECTION_STORAGE, TableStatus
 from cdc_lakehouse.errors import InvalidShapeError, MissingConnectionError, ShapeChangedError
 from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.silver.shape import plan_shape

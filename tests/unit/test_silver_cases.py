@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,13 @@ from cases.case_file import (  # type: ignore[import-not-found]
     refused_cases,
 )
 from cases.encoding import KafkaRecord, records, writers  # type: ignore[import-not-found]
-from cases.rows import expected_bronze, in_key_order, specified_silver, told_bronze  # type: ignore[import-not-found]
+from cases.rows import (  # type: ignore[import-not-found]
+    expected_bronze,
+    in_key_order,
+    is_inside,
+    specified_silver,
+    told_bronze,
+)
 from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.incompatible import with_side_columns
@@ -70,7 +77,7 @@ def folded(case: Case) -> list[dict[str, Any]]:
     batches = [event.batch for event in case.events]
     for batch in sorted(set(batches)):
         rows += epochs.drain(row for row, of in zip(told, batches, strict=True) if of == batch)
-    silver = silver_of(rows, deletes=case.table.deletes)
+    silver = silver_of(rows, deletes=case.table.deletes, inside=partial(is_inside, case))
     return list(in_key_order(case, [specified_silver(case, row) for row in silver.values()]))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pytest
 
@@ -89,11 +91,16 @@ def test_a_column_beside_another_may_be_named_itself():
     assert names(planned(WIDE, include=["id", "total__v2"])) == ["id", "total__v2"]
 
 
-@pytest.mark.parametrize("key", ["exclude", "rename", "mask"])
-def test_a_name_that_bronze_lacks_is_told_with_the_nearest_one(key):
-    said = {"exclude": ["mial"], "rename": {"mial": "m"}, "mask": {"mial": "hash"}}[key]
-
-    assert refusal(**{key: said}) == (f"columns.{key}", "bronze has no column mial; did you mean mail?")
+@pytest.mark.parametrize(
+    ("choice", "setting"),
+    [
+        ({"exclude": ["mial"]}, "columns.exclude"),
+        ({"rename": {"mial": "m"}}, "columns.rename"),
+        ({"mask": {"mial": "hash"}}, "columns.mask"),
+    ],
+)
+def test_a_name_that_bronze_lacks_is_told_with_the_nearest_one(choice, setting):
+    assert refusal(**choice) == (setting, "bronze has no column mial; did you mean mail?")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +133,7 @@ def test_nested_values_are_not_hashed():
     assert refusal(WIDE, mask={"tags": "hash"})[0] == "columns.mask"
 
 
-def changed(before: dict[str, object], now: dict[str, object], *existing: str) -> tuple[str, ...]:
+def changed(before: Mapping[str, object], now: Mapping[str, object], *existing: str) -> tuple[str, ...]:
     choices = (ColumnChoice.model_validate(each) for each in (before, now))
     return reshaped(COLUMNS, *choices, existing=existing or ("id", "name", "mail", "total"))
 
