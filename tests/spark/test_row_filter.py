@@ -142,6 +142,13 @@ def test_a_rule_on_an_untold_column_takes_the_value_that_bronze_knows(template, 
     assert [(row["id"], row["amount"], row["big"]) for row in chain.silver(table)] == [(1, 2, "long")]
 
 
+def test_the_result_counts_rows_outside(template, tmp_path):
+    chain = template.copied_to(tmp_path)
+    counts = chain.merge(people(filter="region = 'US'")).counts
+
+    assert (counts["events"], counts["rows_inserted"], counts["rows_outside"]) == (1, 0, 1)
+
+
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [

@@ -27,6 +27,7 @@ from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
 from cdc_lakehouse.silver.refold import incomplete_keys
 from cdc_lakehouse.silver.row_filter import (
+    count_outside,
     filtered,
     keys_that_moved,
     keys_with_untold_values,
@@ -51,6 +52,8 @@ class Changes:
     """Columns that some event does not tell."""
     applied: Applied
     """What silver has applied with them."""
+    outside: int | None
+    """Keys whose rows do not satisfy the table's filter; None of a table that has none."""
 
 
 def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskSecret | None) -> Changes:
@@ -82,8 +85,10 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
     folding = Folding(columns, events(history), cleared=applied.cleared)
     found = folding.of(_not_buried(session, lake, task, events(work), columns, facts), facts, keys=keys)
     reached = max((each for each in (applied.reached, facts.highest) if each is not None), default=None)
+    rows, outside = _inside(task.table, found, columns)
     return Changes(
-        rows=_inside(task.table, found, columns),
+        rows=rows,
+        outside=outside,
         columns=columns,
         facts=facts,
         undecodable=undecodable,
@@ -120,17 +125,19 @@ def _keys_with_open_values(
     return keys
 
 
-def _inside(table: Table, found: Folded, columns: TableColumns) -> DataFrame:
+def _inside(table: Table, found: Folded, columns: TableColumns) -> tuple[DataFrame, int | None]:
+    """With how many are outside: they are counted before they are written, so they are kept meanwhile."""
     if table.filter is None:
-        return found.rows
+        return found.rows, None
     refuse_filter(found.rows, table.filter, columns, table=table.name)
-    return filtered(
+    rows = filtered(
         found.rows,
         table.filter,
         columns,
         lacking=found.lacking,
         keeps_deleted=table.deletes is Deletes.SOFT,
-    )
+    ).persist()
+    return rows, count_outside(rows)
 
 
 def _not_buried(

@@ -20,6 +20,8 @@ from cdc_lakehouse.errors import InvalidShapeError
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.silver.fold import GONE, IMAGE_AT, TOLD_AT
 
+_OUTSIDE = "_cdc_fold_outside"
+"""Column of changes: whether there is a row and it does not satisfy the rule."""
 _OF_THE_ROW = ("AttributeReference", "Literal")
 """What the leaves of a condition may be; others ask the clock, the session or another table."""
 
@@ -33,7 +35,7 @@ def filtered(
     would otherwise show all.
     """
     outside = F.col(IMAGE_AT).isNotNull() & ~F.coalesce(F.expr(rule), F.lit(False))
-    replaced = {GONE: F.col(GONE) | outside}
+    replaced = {GONE: F.col(GONE) | outside, _OUTSIDE: outside}
     if keeps_deleted:
         keys = {column.name for column in columns.key}
         for column in columns.row:
@@ -44,6 +46,10 @@ def filtered(
             told = F.struct(*(F.col(IMAGE_AT).alias(name) for name in lacking))
             replaced[TOLD_AT] = F.when(outside, told).otherwise(F.col(TOLD_AT))
     return changes.withColumns(replaced)
+
+
+def count_outside(filtered_changes: DataFrame) -> int:
+    return filtered_changes.where(F.col(_OUTSIDE)).count()
 
 
 def keys_with_untold_values(events: DataFrame) -> DataFrame:

@@ -54,7 +54,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     if table.deletes is Deletes.HARD:
         bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
     result = merge(session, uri, changes=rows, plan=plan, ledger=ledger)
-    rows.unpersist()
+    changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": changes.facts.events})
     return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
@@ -120,6 +120,7 @@ def _told(
             "rows_inserted": result.inserted,
             "rows_updated": result.updated,
             "rows_deleted": result.deleted,
+            **({} if changes.outside is None else {"rows_outside": changes.outside}),
         },
         errors_by_code=facts.errors_by_code,
         open_cases=task.open_cases,
