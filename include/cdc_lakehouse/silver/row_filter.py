@@ -49,7 +49,8 @@ def filtered(
 
 
 def count_outside(filtered_changes: DataFrame) -> int:
-    return filtered_changes.where(F.col(_OUTSIDE)).count()
+    count: int = filtered_changes.where(F.col(_OUTSIDE)).count()
+    return count
 
 
 def keys_with_untold_values(events: DataFrame) -> DataFrame:
