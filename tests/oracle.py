@@ -6,7 +6,7 @@ values; Spark says the same in its own words, batch by batch, and `tests/cases` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,19 +53,23 @@ class Image:
     deleted: bool = False
 
 
-def silver_of(rows: Iterable[Row], *, deletes: str = "hard") -> Silver:
-    """Raises `Refused` for what cannot be applied."""
+def silver_of(
+    rows: Iterable[Row], *, deletes: str = "hard", inside: Callable[[Row], bool] = lambda _: True
+) -> Silver:
+    """Raises `Refused` for what cannot be applied. Rows that are not `inside` are none of silver's."""
     decoded = decodable(list(rows))
     events = with_one_commit_per_transaction(
         [event_of(row) for row in decoded if row["op"] not in IGNORED_OPS]
     )
     history = History(events)
-    images = {key: history.image(key) for key in history.keys}
-    return {
-        key: silver_row(image)
-        for key, image in images.items()
-        if image is not None and (deletes == "soft" or not image.deleted)
-    }
+    images = {key: image for key in history.keys if (image := history.image(key)) is not None}
+    images = {key: image if inside(image.values) else without_values(image) for key, image in images.items()}
+    return {key: silver_row(image) for key, image in images.items() if deletes == "soft" or not image.deleted}
+
+
+def without_values(image: Image) -> Image:
+    """What is left of a row outside of the table's filter, where deleted rows are kept."""
+    return Image(dict(image.by.row["key"]), image.by, deleted=True)
 
 
 def decodable(rows: list[Row]) -> list[Row]:

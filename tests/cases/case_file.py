@@ -30,6 +30,8 @@ class Table(_Part):
     `enum(a,b)`; a key's is required unless it ends in `?`."""
     mode: Literal["upsert", "append"] = "upsert"
     deletes: Literal["hard", "soft"] = "hard"
+    filter: str = ""
+    """The rule for silver's rows, in SQL that Spark and SQLite read alike."""
     columns_from_batch: dict[int, dict[str, str]] = {}
     """What the writer sends from that batch on, where it is not `columns`."""
     side_columns: tuple[str, ...] = ()
@@ -113,10 +115,10 @@ class Case(_Part):
 
     @property
     def concerns_the_table(self) -> bool:
-        """Whether it opens a source epoch or clears the table."""
+        """Whether it opens a source epoch, clears the table or filters it."""
         rows = () if isinstance(self.silver, Refusal) else self.silver
         opens = any(row["_cdc_position"][0] > 0 for row in rows)
-        return opens or any(event.op == "t" for event in self.events)
+        return opens or bool(self.table.filter) or any(event.op == "t" for event in self.events)
 
     @property
     def batches(self) -> int:

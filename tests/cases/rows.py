@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
@@ -58,6 +60,17 @@ def told_silver(case: Case, row: Row) -> Row:
     position, at = list(row["_cdc_position"].values()), row.get("_cdc_coordinate")
     coordinate = None if at is None else f"{at['partition']}@{at['offset']}"
     return _told({**row, "_cdc_position": position, "_cdc_coordinate": coordinate}, case)
+
+
+def is_inside(case: Case, row: Row) -> bool:
+    """Whether a row satisfies the case's filter, as SQLite reads it."""
+    if not case.table.filter:
+        return True
+    values = {name: row.get(name) for name in case.all_columns}
+    named = ", ".join(f':{name} as "{name}"' for name in values)
+    with closing(sqlite3.connect(":memory:")) as database:
+        found = database.execute(f"select {case.table.filter} from (select {named})", values)
+        return bool(found.fetchone()[0])
 
 
 def specified_silver(case: Case, row: Row) -> Row:

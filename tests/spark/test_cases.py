@@ -87,8 +87,9 @@ def outcomes(engine, tmp_path_factory) -> Outcomes:
 def outcome_of(engine, tmp_path_factory, kind: str, cases: list[Case]) -> Outcome:
     stepwise = Chain(engine, root=tmp_path_factory.mktemp(kind).as_uri())
     policy = "side_column" if any(case.table.side_columns for case in cases) else "evolve"
-    mode, deletes = cases[0].table.mode, cases[0].table.deletes
-    options = {"mode": mode, "deletes": deletes, "on_schema_change": policy}
+    first = cases[0].table
+    options = {"mode": first.mode, "deletes": first.deletes, "filter": first.filter or None}
+    options["on_schema_change"] = policy
     table = table_of(kind, *(case.topic for case in cases), **options)
     for batch in range(1, max(case.batches for case in cases) + 1):
         ingest_batch(stepwise, table, cases, batch=batch, tag=True)

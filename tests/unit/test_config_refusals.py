@@ -67,7 +67,6 @@ def test_one_problem_reads_as_one_line(write):
     ("line", "where", "problem"),
     [
         ("history: true", ":9, table orders", "`history` is not supported yet"),
-        ("columns: [id]", ":9, table orders", "`columns` is not supported yet"),
         ("key: [id]", ":9, table orders", "`key` is not supported yet"),
         (
             "quarantine_limit: 5",

@@ -44,6 +44,23 @@ def test_the_source_is_asked_only_where_a_table_is_verified(tmp_path):
     assert "source" not in [found.subject for found in findings]
 
 
+def test_the_secret_of_masks_is_asked_for_only_where_a_table_hashes(tmp_path):
+    text = (PIPELINES / "shop.yaml").read_text()
+    topic = "topics: [shop.public.orders]"
+    (tmp_path / "shop.yaml").write_text(
+        text.replace(topic, f"{topic}\n    columns: {{mask: {{note: hash}}}}")
+    )
+    connection = {"extra": {"root": f"file://{tmp_path}"}}
+    findings = check_pipeline(
+        "shop", folder=tmp_path, environ={ENV_CONNECTION_STORAGE: json.dumps(connection)}
+    )
+
+    assert [found.sentence for found in findings if found.subject == "masks"] == [
+        f"the connection {ENV_CONNECTION_STORAGE} is not usable: its extra has no `mask_secret`, "
+        "and a table's `columns.mask` asks for a hash"
+    ]
+
+
 def test_a_lake_that_exists_is_tried_and_left_empty(tmp_path):
     finding = lake_finding(StorageSettings(f"file://{tmp_path}"))
 

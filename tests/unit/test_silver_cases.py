@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,13 @@ from cases.case_file import (  # type: ignore[import-not-found]
     refused_cases,
 )
 from cases.encoding import KafkaRecord, records, writers  # type: ignore[import-not-found]
-from cases.rows import expected_bronze, in_key_order, specified_silver, told_bronze  # type: ignore[import-not-found]
+from cases.rows import (  # type: ignore[import-not-found]
+    expected_bronze,
+    in_key_order,
+    is_inside,
+    specified_silver,
+    told_bronze,
+)
 from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.incompatible import with_side_columns
@@ -75,7 +82,8 @@ def folded(case: Case) -> list[dict[str, Any]]:
     if case.table.mode == "append":
         silver = appended_of(rows)
     else:
-        silver = list(silver_of(rows, deletes=case.table.deletes).values())
+        inside = partial(is_inside, case)
+        silver = list(silver_of(rows, deletes=case.table.deletes, inside=inside).values())
     return list(in_key_order(case, [specified_silver(case, row) for row in silver]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from cdc_lakehouse.config.column_choice import ColumnChoice
 from cdc_lakehouse.verification.columns import (
     ColumnPlan,
     KeyNotComparedError,
@@ -79,3 +80,42 @@ def test_a_name_of_a_topic_means_the_original_or_the_adjusted_one():
     assert same_name("Weird_Name", "Weird Name")
     assert same_name("orders", "orders")
     assert not same_name("orders", "Orders")
+
+
+CHOSEN = pa.schema([("number", pa.int32()), ("Col_1", pa.string()), ("secret", pa.string())])
+
+
+def chosen(**choice: object) -> ColumnPlan:
+    """Of `id` as `number`, `Col-1` and `secret`."""
+    told = ColumnChoice.model_validate({"rename": {"id": "number"}, **choice})
+    source = (ID, FIRST, SourceColumn("secret", "text"))
+    return plan_columns(source, CHOSEN, key=("id",), dropped=(), choice=told)
+
+
+def test_a_renamed_column_is_compared_under_its_name_in_silver():
+    found = chosen()
+
+    assert [(each.source, each.silver) for each in found.compared] == [
+        ("id", "number"),
+        ("Col-1", "Col_1"),
+        ("secret", "secret"),
+    ]
+    assert found.left_out == {}
+
+
+def test_masked_and_excluded_columns_are_named():
+    found = chosen(exclude=["Col_1"], mask={"secret": "hash"})
+
+    assert found.left_out == {
+        "Col-1": "`columns` of the pipeline",
+        "secret": "masked by `columns` of the pipeline",
+    }
+
+
+def test_rows_with_a_hashed_key_have_no_partner():
+    with pytest.raises(KeyNotComparedError, match="id of the key: masked by `columns` of the pipeline"):
+        chosen(mask={"id": "hash"})
+
+
+def test_rows_that_a_filter_may_have_left_out_are_named():
+    assert list(chosen().of_part_of_the_rows().left_out) == ["(rows that silver does not have)"]

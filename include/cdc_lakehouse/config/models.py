@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
+from cdc_lakehouse.config.column_choice import ColumnChoice
 from cdc_lakehouse.config.values import (
     Cron,
     Duration,
@@ -149,6 +150,11 @@ class Table(TableOptions):
     again (`append`). By default `upsert` for tables with a key and `append` for those without."""
     drop_columns: tuple[Text, ...] = ()
     """Columns of the source that never enter the lake; decoding passes over them."""
+    columns: ColumnChoice = ColumnChoice()
+    """Which columns silver has, under which names, and which of them masked; bronze has them as they come."""
+    filter: Text | None = None
+    """A condition in SQL on silver's columns: silver has the rows for which it is true, and loses a row, or
+    gets it with all its values, when that changes."""
     group: GroupName = "main"
     """Tables of one group share a Spark application and a column of tasks in Airflow."""
 

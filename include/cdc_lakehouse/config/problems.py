@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
+from cdc_lakehouse.config.column_choice import CHOICE_ERROR, ColumnChoice
 from cdc_lakehouse.config.document import Document, KeyPath, Problem
 from cdc_lakehouse.config.models import (
     Connections,
     Discover,
     Maintenance,
     Pipeline,
+    QuarantineLimit,
     Retry,
     Table,
     TableOptions,
 )
 from cdc_lakehouse.config.topics import TOPIC_PATTERN
-from cdc_lakehouse.config.values import NAME_PATTERN
+from cdc_lakehouse.config.values import COLUMN_PATTERN, NAME_PATTERN
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -32,8 +34,10 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "discover": Discover,
     "tables": Table,
 }
-_LATER_KEYS = frozenset({"history", "columns", "key"})
+_INSIDE: dict[str, type[BaseModel]] = {"columns": ColumnChoice, "quarantine_limit": QuarantineLimit}
+_LATER_KEYS = frozenset({"history", "key"})
 _SPELLINGS = {
+    COLUMN_PATTERN: "is not a column's name in silver: letters, digits and '_', no digit first",
     NAME_PATTERN: "is not a name: a small letter first, then small letters, digits and '_', 63 at most",
     TOPIC_PATTERN: "is not a topic name: letters, digits, '.', '_', '-' (and '*' in a pattern), 249 at most",
 }
@@ -142,6 +146,8 @@ def _complaint(detail: ErrorDetails) -> str:
         return "is empty"
     if kind == "string_pattern_mismatch":
         return f"{shown} {_SPELLINGS[context['pattern']]}"
+    if kind == CHOICE_ERROR:
+        return detail["msg"]
     if kind == "value_error":
         return str(context["error"])
     return f"{shown}: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
@@ -149,6 +155,11 @@ def _complaint(detail: ErrorDetails) -> str:
 
 def _about_unknown_key(path: KeyPath) -> str:
     key, section = str(path[-1]), path[0] if len(path) > 1 else None
+    inside = _INSIDE.get(str(path[-2])) if len(path) > 2 else None
+    if inside is not None:
+        close = get_close_matches(key, inside.model_fields, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(inside.model_fields)}"
+        return f"unknown key `{key}`; {hint}"
     if section in ("tables", "defaults", "discover") and key in _LATER_KEYS:
         return f"`{key}` is not supported yet"
     known = _SECTIONS[str(section)].model_fields if section is not None else Pipeline.model_fields

@@ -42,7 +42,7 @@ _VARIABLE = {
 _EXTRA_KEYS = {
     Role.KAFKA: ("security_protocol", "sasl_mechanism", "ca_pem"),
     Role.REGISTRY: (),
-    Role.STORAGE: ("root", "endpoint", "region"),
+    Role.STORAGE: ("root", "endpoint", "region", "mask_secret"),
     Role.SOURCE: ("database", "sslmode", "sslrootcert", "slot"),
 }
 _KEYS = ("host", "port", "login", "password", "extra")

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from cdc_lakehouse.config.topics import TOPIC_PATTERN
 
 NAME_PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
+COLUMN_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,126}$"
 DURATION_PATTERN = r"^([1-9][0-9]{0,4})([mhd])$"
 _DURATION = re.compile(DURATION_PATTERN)
 _DURATION_UNIT = {"m": "minutes", "h": "hours", "d": "days"}

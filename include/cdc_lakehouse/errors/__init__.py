@@ -26,7 +26,9 @@
     │   ├── UnsafeStoreError          UNSAFE_STORE
     │   ├── KeylessUpsertError        KEYLESS_UPSERT
     │   ├── ModeChangedError          MODE_CHANGED
-    │   └── DeletedRowsKeptError      DELETED_ROWS_KEPT
+    │   ├── DeletedRowsKeptError      DELETED_ROWS_KEPT
+    │   ├── InvalidShapeError         INVALID_SHAPE
+    │   └── ShapeChangedError         SHAPE_CHANGED
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
         ├── TopicMissingError         TOPIC_MISSING
@@ -61,11 +63,13 @@ from cdc_lakehouse.errors.configuration import (
     ConfigError,
     DeletedRowsKeptError,
     InvalidPipelineError,
+    InvalidShapeError,
     KeylessUpsertError,
     LedgerVersionError,
     MissingConnectionError,
     ModeChangedError,
     NotSupportedYetError,
+    ShapeChangedError,
     SourceEpochOldError,
     UndiscoverableTopicError,
     UnsafeStoreError,
@@ -128,6 +132,7 @@ __all__ = [
     "ForeignRowsError",
     "IncompatibleSchemaError",
     "InvalidPipelineError",
+    "InvalidShapeError",
     "KafkaMovedError",
     "KeySchemaDriftError",
     "KeylessUpsertError",
@@ -146,6 +151,7 @@ __all__ = [
     "SchemaChangedError",
     "SchemaConflictError",
     "SchemaMisfitError",
+    "ShapeChangedError",
     "SilverDiffersError",
     "SourceEpochOldError",
     "SourceTableMissingError",

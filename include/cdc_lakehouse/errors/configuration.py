@@ -136,3 +136,25 @@ class DeletedRowsKeptError(ConfigError):
         "folder and run the merge: it is computed anew from bronze."
     )
     table: str
+
+
+class InvalidShapeError(ConfigError):
+    code = "INVALID_SHAPE"
+    sentence = "`{setting}` of {table} cannot be applied: {problem}"
+    advice = "Correct the pipeline file. Silver was left as it is; bronze has all columns and goes on."
+    table: str
+    setting: str
+    """`columns.<key>` or `filter`."""
+    problem: str
+
+
+class ShapeChangedError(ConfigError):
+    code = "SHAPE_CHANGED"
+    sentence = "silver of {table} was made by other settings than the pipeline file has now: {changed}"
+    advice = (
+        "Its rows would be of two kinds. Set them back, or delete silver's folder of the table and run the "
+        "merge: it is computed anew from bronze."
+    )
+    table: str
+    changed: str
+    """`filter`, the secret of the masks, or the columns that were something else."""

@@ -22,6 +22,8 @@ class Applied:
     """Of the highest event; one that is not above it may be one that was applied before."""
     unfilled: bool = False
     """Whether rows came from other keys whose values bronze did not hold yet: it may have them by now."""
+    made_by: dict[str, Any] | None = None
+    """The settings that chose columns and rows (`silver.made_by`); None where silver has what bronze has."""
 
     def document(self) -> dict[str, Any]:
         return {
@@ -29,6 +31,7 @@ class Applied:
             "complete": self.complete,
             "reached": self.reached,
             "unfilled": self.unfilled,
+            "made_by": self.made_by,
         }
 
     @classmethod
@@ -41,6 +44,7 @@ class Applied:
             complete=document["complete"],
             reached=_pair(document["reached"]),
             unfilled=document["unfilled"],
+            made_by=document.get("made_by"),
         )
 
 

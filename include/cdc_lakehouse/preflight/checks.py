@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.loader import find_pipeline
+from cdc_lakehouse.config.mask_secret import mask_secret
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.config.settings import Role, connection_from_environment, registry_settings
 from cdc_lakehouse.config.storage_settings import storage_settings
@@ -38,6 +39,8 @@ def check_pipeline(
     pipeline = next(iter(discovered), pipeline)
     yield from _guarded("registry", _registry(pipeline, environ))
     yield from _guarded("lake", _lake(environ))
+    if any(table.columns.hashes for table in pipeline.tables):
+        yield from _guarded("masks", _masks(environ))
     if any(pipeline.verifies(group) for group in pipeline.groups):
         yield from _guarded("source", _source(environ))
 
@@ -84,3 +87,8 @@ def _source(environ: Mapping[str, str] | None) -> Iterator[Finding]:
 
 def _lake(environ: Mapping[str, str] | None) -> Iterator[Finding]:
     yield lake_finding(storage_settings(connection_from_environment(Role.STORAGE, environ)))
+
+
+def _masks(environ: Mapping[str, str] | None) -> Iterator[Finding]:
+    secret = mask_secret(connection_from_environment(Role.STORAGE, environ))
+    yield Finding.fine("masks", f"the secret with the check value {secret.check()} is there")

@@ -24,8 +24,10 @@ from cdc_lakehouse.silver.place import PLACE, is_after
 
 _ROOT = "root"
 """The key that wants values."""
+_KEY = "wanted_key"
+"""Under which they are looked for: that of the root, or one that its row had before."""
 _BELOW = "below"
-"""The place before which they are looked for, under `key`."""
+"""The place before which they are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,14 @@ class Carrier:
     def filled(self, changes: DataFrame) -> DataFrame:
         """`changes` with what history tells of the open values of changed keys."""
         told: list[DataFrame] = []
-        needs = self._moved(self.unfilled(changes))
+        needs = self._moved(self.unfilled(changes).withColumn(_KEY, self._key("key")))
         while not needs.isEmpty():
             images = self._images(needs).localCheckpoint()
             told.append(images.withColumn("hop", F.lit(len(told))))
-            needs = self._moved(images.where(self._is_open())).localCheckpoint()
+            needs = self._moved(
+                images.where(self._is_open()).join(needs.select(_ROOT, _KEY), self._is_of_need())
+            )
+            needs = needs.localCheckpoint()
         return self._with(changes, reduce(DataFrame.unionByName, told)) if told else changes
 
     def unfilled(self, changes: DataFrame) -> DataFrame:
@@ -54,7 +59,7 @@ class Carrier:
 
     def _images(self, needs: DataFrame) -> DataFrame:
         """One row per root: what the key that it looks at was before the place."""
-        same = F.col("event.key").eqNullSafe(F.col("need.key"))
+        same = F.col("event.key").eqNullSafe(F.col(f"need.{_KEY}"))
         earlier = is_after(F.col(f"need.{_BELOW}"), F.col(f"event.{PLACE}"))
         found = self.history.alias("event").join(needs.alias("need"), same & earlier)
         own = found.select(
@@ -66,17 +71,17 @@ class Carrier:
         return images.where(~F.col(GONE))
 
     def _moved(self, rows: DataFrame) -> DataFrame:
-        """The needs of rows that came from another key: the one that was deleted at the same place."""
+        """The needs of rows whose `key` came from another one: that which was deleted at the same place."""
         deletes = self.history.where(F.col("op") == Operation.DELETE).alias("deleted")
         moved, left = F.col(f"moved.{MOVED_AT}"), F.col(f"deleted.{PLACE}")
         same = (moved["tx_id"].eqNullSafe(left["tx_id"])) & (
             F.struct(moved["position"]["epoch"], moved["position"]["row"])
             == F.struct(left["position"]["epoch"], left["position"]["row"])
         )
-        came = rows.where(F.col(MOVED_AT).isNotNull()).select(self._key(_ROOT), MOVED_AT).alias("moved")
-        other = ~F.col("deleted.key").eqNullSafe(F.col(f"moved.{_ROOT}"))
+        came = rows.where(F.col(MOVED_AT).isNotNull()).select(self._key(_ROOT), _KEY, MOVED_AT).alias("moved")
+        other = ~F.col("deleted.key").eqNullSafe(F.col(f"moved.{_KEY}"))
         found = came.join(deletes, same & other).select(
-            f"moved.{_ROOT}", F.struct(F.col("deleted.key").alias("key"), left.alias(_BELOW)).alias("need")
+            f"moved.{_ROOT}", F.struct(F.col("deleted.key").alias(_KEY), left.alias(_BELOW)).alias("need")
         )
         # A block that was sent again has the delete twice.
         return (
@@ -115,6 +120,9 @@ class Carrier:
 
     def _tells(self, name: str) -> Column:
         return F.col(TOLD_AT)[name].isNotNull()
+
+    def _is_of_need(self) -> Column:
+        return self._key("key").eqNullSafe(F.col(_ROOT))
 
     def _key(self, name: str) -> Column:
         return F.struct(*(F.col(quoted(column.name)) for column in self.columns.key)).alias(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from delta.tables import DeltaTable
@@ -41,6 +42,8 @@ def follow_bronze(
     )
     if not changes:
         return
+    sources = {column: source for source, column in task.table.columns.rename.items()}
+    changes = tuple(replace(each, sent_as=sources.get(each.sent_as, each.sent_as)) for each in changes)
     changes = with_writers(changes, writers_of(session, lake, task))
     refuse_by_policy(changes, task.table.on_schema_change, table=name)
     uri = lake.silver(name)

@@ -18,6 +18,7 @@ from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans, in_words
 from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.silver.made_by import has_other_settings
 from cdc_lakehouse.silver.mode import mode_of
 from cdc_lakehouse.silver.plan import (
     first_ledger,
@@ -81,7 +82,8 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     before = first_ledger(bronze.ledger) if silver is None or silver.ledger is None else silver.ledger
     holding = table.on_quarantine is OnQuarantine.HOLD
     other_rows = _stands_on_other_rows(lake, bronze.ledger, before)
-    if is_level(bronze.ledger, before, holds=holding, other_rows=other_rows):
+    other_rows_or_settings = other_rows or has_other_settings(before, table)
+    if is_level(bronze.ledger, before, holds=holding, other_rows=other_rows_or_settings):
         return TableResult(table=table.name, status=TableStatus.IDLE)
     mode = mode_of(table, bronze=bronze.schema, silver=None if silver is None else silver.schema)
     waiting = open_cases(lake.bronze(table.name))
@@ -123,7 +125,7 @@ def _is_level_at_first_sight(lake: Lake, table: Table) -> bool:
     silver = newest_ledger(lake.silver(table.name), table=table.name)
     if bronze is None or silver is None:
         return False
-    if not knows_all_of(silver.ledger, bronze.ledger):
+    if has_other_settings(silver.ledger, table) or not knows_all_of(silver.ledger, bronze.ledger):
         return False
     try:
         return is_level(bronze.ledger, silver.ledger, holds=table.on_quarantine is OnQuarantine.HOLD)

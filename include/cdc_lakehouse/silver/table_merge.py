@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.config.mask_secret import mask_secret
 from cdc_lakehouse.config.models import Deletes, Mode
+from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import DeletedRowsKeptError
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
@@ -38,7 +40,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     table, lake = task.table, application.lake
     started = time.monotonic()
     appends = task.mode is Mode.APPEND
-    changes = appended_changes(session, lake, task) if appends else changes_of(session, lake, task)
+    changes = appended_changes(session, lake, task) if appends else _folded(session, application, task)
     if _may_still_get_a_key(task, changes):
         logger.info("merge waits for a row", extra={"truncates": changes.facts.truncates})
         return TableResult(table=table.name, status=TableStatus.IDLE)
@@ -56,6 +58,11 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": changes.facts.events})
     return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
+
+
+def _folded(session: SparkSession, application: Application, task: MergeTask) -> Changes:
+    secret = mask_secret(application.connection(Role.STORAGE)) if task.table.columns.hashes else None
+    return changes_of(session, application.lake, task, secret=secret)
 
 
 def _may_still_get_a_key(task: MergeTask, changes: Changes) -> bool:
@@ -139,6 +146,7 @@ def _told(
             "rows_updated": result.updated,
             "rows_deleted": result.deleted,
             **({"repeated": facts.events - result.inserted} if task.mode is Mode.APPEND else {}),
+            **({} if changes.outside is None else {"rows_outside": changes.outside}),
         },
         errors_by_code=facts.errors_by_code,
         open_cases=task.open_cases,

@@ -15,18 +15,21 @@ from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.lake.applied import Reached
 from cdc_lakehouse.lake.tables import create_if_missing
+from cdc_lakehouse.silver.fold import GONE
 from cdc_lakehouse.silver.place import PLACE, is_after, place_of_row
 
 _PLACE_COLUMNS = ("_cdc_position", "_cdc_tx_id", "_cdc_commit_ts")
 
 
 def bury(session: SparkSession, uri: str, changes: DataFrame, columns: TableColumns, *, anew: bool) -> None:
-    """Keep where the deletes among `changes` stand. A second call adds the same facts once more.
+    """Keep where the deleted rows among `changes` stand. A second call adds the same facts once more.
 
     `anew` where silver is made anew: what was deleted in an earlier life of the table says nothing here.
     """
     keys = [column.name for column in columns.key]
-    deletes = changes.where(F.col("_cdc_op") == Operation.DELETE).select(*keys, *_PLACE_COLUMNS)
+    # What a truncate took away is known by the truncate.
+    gone = F.col(GONE) & (F.col("_cdc_op") != Operation.TRUNCATE)
+    deletes = changes.where(gone).select(*keys, *_PLACE_COLUMNS)
     create_if_missing(session, uri, schema=deletes.schema, properties={})
     if anew:
         DeltaTable.forPath(session, uri).delete()

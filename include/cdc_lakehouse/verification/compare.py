@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cdc_lakehouse.verification.cells import digests
 from cdc_lakehouse.verification.chunks import Opened, Sums, chunk_count, plan_opening
-from cdc_lakehouse.verification.differences import ChunkReader, Difference, differences
+from cdc_lakehouse.verification.differences import ChunkReader, Difference, Kind, differences
 from cdc_lakehouse.verification.sides import RowBatch
 
 MOST_ROWS = 200_000
@@ -28,6 +28,10 @@ class Comparison:
     """Of the opened chunks."""
     as_null: dict[str, int]
     """Column -> values of the source that silver stores as NULL by the pipeline's own word."""
+
+    def of_rows_in_silver(self) -> Comparison:
+        """Without keys that only the source has: a filter may have left them out."""
+        return replace(self, found=tuple(each for each in self.found if each.kind is not Kind.MISSING))
 
 
 def compare(

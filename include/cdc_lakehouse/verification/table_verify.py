@@ -76,9 +76,15 @@ class Verification:
             name = f"{subject.schema}.{subject.relation}"
             raise SourceTableMissingError(table=table.name, relation=name)
         plan = plan_columns(
-            snapshot.columns(relation), subject.silver.schema, key=subject.key, dropped=table.drop_columns
+            snapshot.columns(relation),
+            subject.silver.schema,
+            key=subject.key,
+            dropped=table.drop_columns,
+            choice=table.columns,
         )
         comparison = _rows_compared(table, subject, snapshot, relation=relation, plan=plan)
+        if table.filter is not None:
+            plan, comparison = plan.of_part_of_the_rows(), comparison.of_rows_in_silver()
         now, earlier = Look(snapshot.mark), self._earlier(table, subject)
         judgement = judge(
             comparison.found, earlier, now, has_applied=lambda look: has_read(subject.ledger, look.ends)

@@ -1,0 +1,55 @@
+"""What a silver table remembers of the settings that its rows were made by: others make other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from cdc_lakehouse.config.column_choice import ColumnChoice
+from cdc_lakehouse.config.mask_secret import MaskSecret
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.debezium.columns import TableColumns
+from cdc_lakehouse.errors import ShapeChangedError
+from cdc_lakehouse.lake.applied import Applied
+from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.silver.shape import reshaped
+
+
+def settings_of(table: Table, secret: MaskSecret | None) -> dict[str, Any] | None:
+    """As a ledger keeps them; None of a table whose silver has what bronze has."""
+    if table.columns.is_all and table.filter is None:
+        return None
+    return {
+        "columns": table.columns.model_dump(mode="json", exclude_defaults=True),
+        "filter": table.filter,
+        "secret": None if secret is None else secret.check(),
+    }
+
+
+def has_other_settings(silver: Ledger, table: Table) -> bool:
+    """At first sight, without the secret. Silver that has no rows yet takes any."""
+    known = silver.applied.made_by or {}
+    return silver.seq > 0 and (_columns(known), known.get("filter")) != (table.columns, table.filter)
+
+
+def refuse_other_settings(
+    before: Applied,
+    table: Table,
+    columns: TableColumns,
+    *,
+    secret: MaskSecret | None,
+    existing: Collection[str],
+) -> None:
+    """Raises where silver's rows would be others by now. `columns` are bronze's, `existing` silver's."""
+    known = before.made_by or {}
+    changed = list(reshaped(columns, _columns(known), table.columns, existing=existing))
+    if known.get("filter") != table.filter:
+        changed.append("`filter`")
+    if secret is not None and known.get("secret") not in (None, secret.check()):
+        changed.append("the secret of the masks")
+    if changed:
+        raise ShapeChangedError(table=table.name, changed=", ".join(changed))
+
+
+def _columns(known: dict[str, Any]) -> ColumnChoice:
+    return ColumnChoice.model_validate(known.get("columns", {}))
