@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from cdc_lakehouse.config.models import Mode, Table
-from cdc_lakehouse.errors import KeylessUpsertError, KeySchemaDriftError, ModeChangedError
+from cdc_lakehouse.errors import InvalidShapeError, KeylessUpsertError, KeySchemaDriftError, ModeChangedError
 from cdc_lakehouse.silver.mode import mode_of
 
 ID = pa.struct([("id", pa.int64())])
@@ -74,3 +74,15 @@ def test_a_key_that_came_later_is_another_key():
         mode_of(table(), bronze=KEYED_LATER, silver=EVENTS)
 
     assert (caught.value.was, caught.value.now) == ("no columns", "id int64")
+
+
+@pytest.mark.parametrize(
+    ("setting", "choice"), [("columns", {"mask": {"note": "null"}}), ("filter", "note IS NULL")]
+)
+def test_a_row_per_event_is_not_chosen_from_because_a_mask_would_be_forgotten(setting, choice):
+    chosen = Table.model_validate({"name": "orders", "topics": ["t"], "mode": "append", setting: choice})
+
+    with pytest.raises(InvalidShapeError) as caught:
+        mode_of(chosen, bronze=columns("key"), silver=None)
+
+    assert caught.value.setting == setting

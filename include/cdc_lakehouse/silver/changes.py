@@ -152,12 +152,7 @@ def _not_buried(
 ) -> DataFrame:
     """Only an event that is not above all that silver has applied can be older than a delete."""
     reached = task.before.applied.reached
-    if (
-        task.table.deletes is Deletes.SOFT
-        or facts.lowest is None
-        or reached is None
-        or facts.lowest > reached
-    ):
+    if facts.lowest is None or reached is None or facts.lowest > reached:
         return work
     return without_buried(session, lake.tombstones(task.table.name), work, columns, lowest=facts.lowest)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from cdc_lakehouse.config.models import Mode, Table
-from cdc_lakehouse.errors import KeylessUpsertError, KeySchemaDriftError, ModeChangedError
+from cdc_lakehouse.errors import InvalidShapeError, KeylessUpsertError, KeySchemaDriftError, ModeChangedError
 from cdc_lakehouse.lake.bronze_schema import ATTEMPT
 from cdc_lakehouse.lake.silver_mode import written_as
 
@@ -22,6 +22,8 @@ def mode_of(table: Table, *, bronze: pa.Schema, silver: pa.Schema | None) -> Mod
     if table.mode is Mode.UPSERT and not has_key:
         raise KeylessUpsertError(table=table.name)
     mode = table.mode or (Mode.UPSERT if has_key else Mode.APPEND)
+    if mode is Mode.APPEND:
+        _refuse_choices(table)
     was = None if silver is None else written_as(silver)
     if was in (None, mode):
         return mode
@@ -29,6 +31,14 @@ def mode_of(table: Table, *, bronze: pa.Schema, silver: pa.Schema | None) -> Mod
         now = ", ".join(f"{field.name} {field.type}" for field in bronze.field(KEY).type)
         raise KeySchemaDriftError(table=table.name, was=NO_COLUMNS, now=now)
     raise ModeChangedError(table=table.name, was=str(was), now=str(mode))
+
+
+def _refuse_choices(table: Table) -> None:
+    """A mask that is not applied would show what it is to hide."""
+    chosen = {"columns": not table.columns.is_all, "filter": table.filter is not None}
+    for setting in (name for name, is_set in chosen.items() if is_set):
+        problem = "silver with a row per event has all columns and rows"
+        raise InvalidShapeError(table=table.name, setting=setting, problem=problem)
 
 
 def got_its_key_later(bronze: Sequence[str]) -> bool:

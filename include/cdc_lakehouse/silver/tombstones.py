@@ -2,7 +2,8 @@
 
 An event that is older than its delete can come after it: the connector sends a block again after a crash,
 and a topic that got more partitions hands keys to other ones. Tombstones are facts about the source, so
-writing one twice, or without the merge that it was written for, does no harm.
+writing one twice, or without the merge that it was written for, does no harm. A table that keeps deleted rows
+writes none, but may have some of the time before.
 """
 
 from __future__ import annotations
