@@ -43,6 +43,7 @@
         ├── ForeignCommitError        FOREIGN_COMMIT
         ├── ForeignRowsError          FOREIGN_ROWS
         ├── BronzeBehindError         BRONZE_BEHIND
+        ├── SourceWentBackError       SOURCE_WENT_BACK
         ├── SilverDiffersError        SILVER_DIFFERS
         ├── SourceTableMissingError   SOURCE_TABLE_MISSING
         ├── WrongTableError           WRONG_TABLE
@@ -85,7 +86,6 @@ from cdc_lakehouse.errors.data import (
     SchemaConflictError,
     SchemaMisfitError,
     SilverDiffersError,
-    SourceTableMissingError,
     TopicMissingError,
     TopicRecreatedError,
     UnknownKeyHeldError,
@@ -105,6 +105,10 @@ from cdc_lakehouse.errors.retryable import (
     TableChangedError,
     TopicUnavailableError,
     UnknownSchemaError,
+)
+from cdc_lakehouse.errors.source import (
+    SourceTableMissingError,
+    SourceWentBackError,
 )
 from cdc_lakehouse.errors.tree import (
     LakehouseError,
@@ -144,6 +148,7 @@ __all__ = [
     "SourceEpochOldError",
     "SourceTableMissingError",
     "SourceUnavailableError",
+    "SourceWentBackError",
     "StorageUnavailableError",
     "SupersededError",
     "TableChangedError",

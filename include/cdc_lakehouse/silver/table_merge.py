@@ -13,6 +13,7 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.config.models import Deletes
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import DeletedRowsKeptError
+from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
@@ -112,6 +113,7 @@ def _told(
             "undecodable": facts.undecodable,
             "truncates": facts.truncates,
             "parked": changes.parked,
+            "refused": changes.refused,
             "decoded_again": sum(each.rows for each in task.redo),
             "late_offsets": offsets_in(task.late),
             "rows_inserted": result.inserted,
@@ -122,6 +124,7 @@ def _told(
         open_cases=task.open_cases,
         seen_through=ledger.seen_through,
         lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
+        lag_offsets=offsets_behind(task.held, ledger),
         seconds=seconds,
         versions={"bronze": task.bronze_version, "silver": result.version},
     )
