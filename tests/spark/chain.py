@@ -27,7 +27,7 @@ from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.contract import Job, JobRequest, TableResult
 from cdc_lakehouse.errors import RegistryUnavailableError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
-from cdc_lakehouse.lake.ledger import Kind, Ledger, topic_of
+from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.lake.spans import Spans, each_span
 from cdc_lakehouse.lake.state import read_state
@@ -139,7 +139,8 @@ class Chain:
         state = read_state(self.lake.bronze(table.name), table=table.name)
         known = state.ledger if state is not None else None
         ledger = known or Ledger(kind=Kind.BRONZE, pipeline=PIPELINE, table=table.name, cluster_id=CLUSTER)
-        decided, turned = Decided(source_epoch=source_epoch), {}
+        decided = Decided(source_epoch=source_epoch)
+        turned: Ends = {}
         if state is not None and decided.epoch_to_open(ledger) is not None:
             turned = turned_back(self.engine.session, self.lake, ledger, version=state.version)
         facts = _facts(table, ledger, records)

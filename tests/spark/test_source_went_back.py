@@ -83,6 +83,18 @@ def test_an_epoch_that_a_person_opens_then_begins_where_the_source_turned_back(m
     assert merged.merge(ORDERS).status is TableStatus.IDLE
 
 
+def test_a_snapshot_behind_the_restore_keeps_an_epoch_above_that_of_the_person(merged):
+    snapshot = SourcePosition(snapshot="true", sequence=(None, 450), lsn=450, tx=9999)
+    row = CaseEvent(at="0@3", op="r", key={"id": 1}, after={"id": 1, "note": "snapshot"}, position=snapshot)
+    merged.ingest(ORDERS, [*RESTORED[:3], OLD.record(row)])
+
+    merged.ingest(ORDERS, [], plan=merged.plan(ORDERS, [], source_epoch=2))
+
+    assert epochs(merged)[0] == ((2, 2), (3, 3))
+    merged.merge(ORDERS)
+    assert notes(merged.silver(ORDERS)) == {1: "snapshot", 2: "restored", 3: "restored"}
+
+
 def test_a_second_try_with_the_same_epoch_changes_nothing(merged):
     merged.ingest(ORDERS, RESTORED)
     merged.ingest(ORDERS, [], plan=merged.plan(ORDERS, [], source_epoch=1))

@@ -20,8 +20,8 @@ from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, incarn
 
 _CHANGES = sorted({*ROW_OPERATIONS, Operation.TRUNCATE})
 _LOG = ("topic", TOPIC_ID, "partition", "epoch")
-_ORDER = ("row", "order_in_tx", "kind")
-"""What orders the events of one transaction; between transactions `commit` comes first (rules 2.1, 2.2)."""
+_ORDER = ("row", "order_in_tx")
+"""Where the log has the events of one transaction; between transactions `commit` comes first (rule 2.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +132,13 @@ def _is_less(one: Column, other: Column, *, by: Iterable[str]) -> Column:
 def _never_sent(events: DataFrame, sent: DataFrame) -> DataFrame:
     """Without those that came before, or in another partition: the topic got more of them in between.
 
-    The epoch does not count: a block may be sent again across a boundary. Nor does the commit before it,
-    which may be told otherwise then (rule 2.2), but where no transaction tells places of several logs apart.
+    The epoch does not count: a block may be sent again across a boundary. Nor does what may be told otherwise
+    then: the commit before it (rule 2.2), but where no transaction tells places of several logs apart, and
+    its number in the transaction, which changes with the tables that the connector captures.
     """
     new, old = F.col("new.offset"), F.col("old.offset")
     same = F.col("new.topic") == F.col("old.topic")
-    for field in ("row", "order_in_tx", "op", "kind"):
+    for field in ("row", "op"):
         same &= F.col(f"new.{field}") == F.col(f"old.{field}")
     for field in ("tx_id", "key"):
         same &= F.col(f"new.{field}").eqNullSafe(F.col(f"old.{field}"))

@@ -23,7 +23,7 @@ from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
 from cdc_lakehouse.silver.refold import incomplete_keys
-from cdc_lakehouse.silver.refused import count_refused, may_be_old, refuse_what_went_back
+from cdc_lakehouse.silver.refused import count_refused, may_have_gone_back, refuse_what_went_back
 from cdc_lakehouse.silver.tombstones import without_buried
 
 
@@ -54,8 +54,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
     behind = changed_behind(task.held, came_late, task.redo)
     work = history.where(work_of(task.held, task.work) | behind)
     facts = examine(work, table=name)
-    doubtful = may_be_old(facts, before=task.before.applied, held=task.held, work=task.work)
-    if doubtful:
+    if may_have_gone_back(facts, before=task.before.applied, held=task.held, work=task.work):
         refuse_what_went_back(history, held=task.held, work=task.work)
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     keys = history.where(behind).select("key") if came_late or task.redo else None
@@ -69,9 +68,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
         history, whole = without_waiting(history, cases), work
         work = without_waiting(whole, cases)
         parked = events(whole).count() - events(work).count()
-    refused = 0
-    if doubtful:
-        refused = count_refused(session, lake, events(work), columns, facts=facts, before=task.before)
+    refused = count_refused(session, lake, events(work), columns, facts=facts, before=task.before)
     applied = cleared_by(task.before.applied, truncated=facts.cleared, ended=facts.ended, held=task.held)
     folding = Folding(columns, events(history), cleared=applied.cleared)
     found = folding.of(_not_buried(session, lake, task, events(work), columns, facts), facts, keys=keys)

@@ -21,14 +21,19 @@ from cdc_lakehouse.silver.place import PLACE, is_after, literal_place, place_of_
 from cdc_lakehouse.silver.tombstones import not_below
 
 
-def may_be_old(facts: WorkFacts, *, before: Applied, held: Ledger, work: Ranges) -> bool:
-    """Also where bronze saw a partition turn back within `work` and go on until it was above again."""
+def may_have_gone_back(facts: WorkFacts, *, before: Applied, held: Ledger, work: Ranges) -> bool:
+    """Also where bronze saw a partition turn back within `work` and go on until it was above again.
+
+    An event that names the very commit that silver has reached is usually of a transaction that was cut.
+    """
     turned = any(
         (at := held.sources[source][partition].turned) is not None and start <= at < end
         for source, partitions in work.items()
         for partition, (start, end) in partitions.items()
     )
-    return turned or facts.turned_back or _not_above(facts, before)
+    lowest, reached = facts.lowest, before.reached
+    is_below = lowest is not None and reached is not None and lowest < reached
+    return turned or facts.turned_back or is_below
 
 
 def refuse_what_went_back(history: DataFrame, *, held: Ledger, work: Ranges) -> None:
@@ -61,7 +66,7 @@ def count_refused(
 ) -> int:
     """Of the work's `events`: those not newer than their row in silver, its delete, or the last truncate."""
     lowest, applied = facts.lowest, before.applied
-    if lowest is None or not _not_above(facts, applied):
+    if lowest is None or applied.reached is None or lowest > applied.reached:
         return 0
     old = events.where(_up_to(applied.reached)).select("key", PLACE).alias("event")
     at, refused = F.col(f"event.{PLACE}"), F.lit(False)
@@ -75,15 +80,12 @@ def count_refused(
     if dead is not None:
         old = _beside(old, dead, "dead")
         refused |= is_after(F.col("dead.place"), at)
-    return old.where(refused).count()
+    found: int = old.where(refused).count()
+    return found
 
 
-def _not_above(facts: WorkFacts, before: Applied) -> bool:
-    return facts.lowest is not None and before.reached is not None and facts.lowest <= before.reached
-
-
-def _up_to(reached: Reached | None) -> Column:
-    epoch, commit = reached or (0, 0)
+def _up_to(reached: Reached) -> Column:
+    epoch, commit = reached
     position = F.col(f"{PLACE}.position")
     return (position["epoch"] < epoch) | ((position["epoch"] == epoch) & (position["commit"] <= commit))
 
