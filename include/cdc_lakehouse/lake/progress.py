@@ -128,7 +128,9 @@ class Progress:
         missing = subtracted(list(gaps), [(0, self.floor)])
         kept = subtracted(missing, subtracted(missing, [(self.floor, end)]))
         known_to = max(self.known_to, self.end) if end < self.end else self.known_to
-        back = replace(self, end=end, gaps=kept, known_to=known_to)
+        # What was the last event is not in the table any more: those that are read again may be below it.
+        log = self.log._replace(last=None) if self.log is not None and end < self.end else self.log
+        back = replace(self, end=end, gaps=kept, known_to=known_to, log=log)
         return back.having_seen(max(self.end, self.seen or 0))
 
     def in_epoch(self, epoch: int, *, at: int | None = None) -> Progress:
