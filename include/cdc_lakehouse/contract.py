@@ -166,6 +166,9 @@ class TableResult:
     seen_through: str | None = None
     """Newest source commit time seen. Called valid-through only where completeness is proved."""
     lag_seconds: float | None = None
+    """Age of that commit; it grows while the source is quiet."""
+    lag_offsets: int | None = None
+    """Of a merge: what silver has not applied of all that bronze holds, and Kafka was seen to hold."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
     """`bronze` / `silver` -> Delta version after this run."""

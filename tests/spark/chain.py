@@ -19,13 +19,15 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.bronze import ingest as bronze_ingest
+from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
 from cdc_lakehouse.bronze.replay_job import replay_table
+from cdc_lakehouse.bronze.went_back import turned_back
 from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.contract import Job, JobRequest, TableResult
 from cdc_lakehouse.errors import RegistryUnavailableError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
-from cdc_lakehouse.lake.ledger import Kind, Ledger, topic_of
+from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.lake.spans import Spans, each_span
 from cdc_lakehouse.lake.state import read_state
@@ -130,12 +132,19 @@ class Chain:
             spark=self.engine,
         )
 
-    def plan(self, table: Table, records: Sequence[KafkaRecord]) -> DrainPlan:
+    def plan(
+        self, table: Table, records: Sequence[KafkaRecord], *, source_epoch: int | None = None
+    ) -> DrainPlan:
         """From where bronze stands to behind the last of `records`, as the job plans it."""
         state = read_state(self.lake.bronze(table.name), table=table.name)
         known = state.ledger if state is not None else None
         ledger = known or Ledger(kind=Kind.BRONZE, pipeline=PIPELINE, table=table.name, cluster_id=CLUSTER)
-        return plan_drain(ledger, table.topics, facts=_facts(table, ledger, records), first={})
+        decided = Decided(source_epoch=source_epoch)
+        turned: Ends = {}
+        if state is not None and decided.epoch_to_open(ledger) is not None:
+            turned = turned_back(self.engine.session, self.lake, ledger, version=state.version)
+        facts = _facts(table, ledger, records)
+        return plan_drain(ledger, table.topics, facts=facts, first={}, decided=decided, turned=turned)
 
     def ingest(
         self,

@@ -26,7 +26,7 @@ from cdc_lakehouse.lake.state import read_state
 
 ACKNOWLEDGE = Decided(acknowledge_foreign=True)
 RECORDS = [order(offset, offset + 1, note=f"note {offset}") for offset in range(6)]
-UP_TO_3, UP_TO_5 = Log(1030, knows_past=True), Log(1050, knows_past=True)
+UP_TO_3, UP_TO_5 = Log(1030, True, last=(1020, 1030)), Log(1050, True, last=(1040, 1050))
 """What `order` says of the log."""
 
 

@@ -52,7 +52,9 @@ def line(topic: str, partition: int, first: int, records: Sequence[Record]) -> W
         if isinstance(record, Read) and record.tx_id is not None:
             starts.setdefault(record.tx_id, SnapshotStart(topic, partition, record.tx_id, offset))
         elif isinstance(record, Streamed):
-            run = LogRun(topic, partition, offset, offset, record.commit is not None, record.lsn)
+            spot = record.commit or 0, record.lsn
+            knows_past = record.commit is not None
+            run = LogRun(topic, partition, offset, offset, knows_past, record.lsn, begins=spot, ends=spot)
             joins = bool(runs) and runs[-1].knows_past == run.knows_past
             runs[-1:] = [runs[-1].joined(run)] if joins else [*runs[-1:], run]
     span = Span(topic, partition, first, first + len(records) - 1, len(records))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from epoch_batches import (  # type: ignore[import-not-found]
     AGAIN,
     BOTH,
@@ -12,6 +13,7 @@ from epoch_batches import (  # type: ignore[import-not-found]
     OF_AN_OPEN_TRANSACTION,
     OLD,
     OLDER,
+    OTHER,
     P0,
     P1,
     SECOND,
@@ -108,12 +110,12 @@ def test_a_snapshot_that_comes_behind_a_new_slot_of_another_partition_is_of_its_
 
 def test_the_log_of_an_epoch_is_forgotten_with_it():
     bronze = streaming(P0)
-    assert bronze.progress().log == Log(510, knows_past=True)
+    assert bronze.progress().log == Log(510, knows_past=True, last=(500, 510))
 
     bronze.takes({P0: [AGAIN]})
     assert bronze.progress().log is None
     assert bronze.takes({P0: [UNKNOWN_PAST]}) == []
-    assert bronze.progress().log == Log(905, knows_past=False)
+    assert bronze.progress().log == Log(905, knows_past=False, last=(0, 905))
 
 
 def test_a_ledger_of_before_that_knows_no_snapshot_takes_the_next_one_for_a_repeated_one():
@@ -180,3 +182,23 @@ def test_a_record_of_a_topic_that_is_not_read_decides_nothing():
 
     assert (decision.opened, decision.told()) == ((), {})
     assert SECOND_SOURCE not in decision.ledger.sources
+
+
+@pytest.mark.parametrize(
+    ("batches", "turned"),
+    [
+        ([[Streamed(490, 500), Streamed(500, 510)]], None),
+        ([[Streamed(490, 500), Streamed(480, 485), Streamed(900, 910)]], 1),
+        ([[Streamed(490, 500)], [Streamed(480, 485), Streamed(900, 910)]], 1),
+        ([[Streamed(490, 500)], [Streamed(490, 495)]], 1),
+        ([[Streamed(490, 500), OTHER, Streamed(None, 400), Streamed(400, 410)], [Streamed(900, 910)]], 2),
+        ([[Streamed(490, 500)], [UNKNOWN_PAST, NEW]], None),
+    ],
+    ids=["never", "within a batch", "between two", "within a commit", "without its past", "new slot"],
+)
+def test_where_a_log_turned_back_is_known_also_when_it_goes_beyond_again(batches, turned):
+    bronze = Bronze.empty()
+    for batch in batches:
+        bronze.takes({P0: batch})
+
+    assert bronze.progress().turned == turned

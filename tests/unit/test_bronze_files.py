@@ -173,9 +173,9 @@ def test_a_line_says_where_streamed_events_know_the_commit_before_them_and_how_f
     (file,) = written(tmp_path, batch_at(100, *first), batch_at(107, good(5, **unknown), good(6, lsn=805)))
 
     assert file.log_runs == (
-        LogRun(TOPIC, 0, 100, 103, knows_past=True, row=820),
-        LogRun(TOPIC, 0, 105, 107, knows_past=False, row=900),
-        LogRun(TOPIC, 0, 108, 108, knows_past=True, row=805),
+        LogRun(TOPIC, 0, 100, 103, True, row=820, begins=(26002768, 820), ends=(26002768, 810), turned=103),
+        LogRun(TOPIC, 0, 105, 107, False, row=900, begins=(0, 900), ends=(0, 900)),
+        LogRun(TOPIC, 0, 108, 108, True, row=805, begins=(26002768, 805), ends=(26002768, 805)),
     )
 
 
@@ -184,7 +184,7 @@ def test_a_source_that_never_names_the_commit_before_has_one_run(tmp_path):
 
     (file,) = written(tmp_path, batch_at(100, *records))
 
-    assert file.log_runs == (LogRun(TOPIC, 0, 100, 102, knows_past=False, row=102),)
+    assert file.log_runs == (LogRun(TOPIC, 0, 100, 102, False, row=102, begins=(0, 100), ends=(0, 102)),)
 
 
 def test_a_snapshot_without_a_transaction_does_not_begin_anywhere(tmp_path):

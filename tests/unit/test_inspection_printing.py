@@ -17,6 +17,7 @@ def table(name: str, *, open_cases: int) -> TableOverview:
         merge="advanced",
         seen_through=None,
         lag_seconds=None,
+        lag_offsets=None,
         bronze_version=3,
         silver_version=2,
         rows=7,

@@ -47,7 +47,8 @@ def test_a_ledger_survives_its_document():
 
 def test_what_records_said_of_their_source_survives_the_document():
     beginnings = Beginning(2, 811, opened=False), Beginning(7, None, opened=True)
-    progress = Progress(floor=2, end=10, epochs=((7, 1),), beginnings=beginnings, log=Log(9, knows_past=True))
+    log = Log(9, knows_past=True, last=(7, 9))
+    progress = Progress(floor=2, end=10, epochs=((7, 1),), beginnings=beginnings, log=log, turned=8)
     known = ledger(sources={SOURCE: {0: progress}})
 
     assert Ledger.from_json(known.to_json(), table="orders") == known

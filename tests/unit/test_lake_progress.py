@@ -130,6 +130,14 @@ def test_an_epoch_never_comes_again(epoch):
         PROGRESS.in_epoch(epoch)
 
 
+def test_an_epoch_that_begins_below_the_end_stays_below_those_that_records_opened_behind_it():
+    held = Progress(floor=0, end=20, epochs=((3, 1), (12, 2)))
+
+    assert held.in_epoch(4, at=8).epochs == ((3, 1), (8, 4), (12, 6))
+    assert held.in_epoch(4, at=12).epochs == ((3, 1), (12, 4))
+    assert held.in_epoch(4, at=25).epochs == ((3, 1), (12, 2), (20, 4))
+
+
 def test_a_gap_that_lies_below_the_end_is_nothing_new():
     assert PROGRESS.skipped(10) == PROGRESS
     assert PROGRESS.skipped(3) == PROGRESS

@@ -33,6 +33,8 @@ class PartitionEpochs:
     last: int
     """Of the records that `log` is about."""
     end: int
+    turned: int | None
+    """The newest offset whose event stands below the one before it."""
     beginnings: list[Beginning] = field(default_factory=list)
 
     @classmethod
@@ -67,6 +69,7 @@ class PartitionEpochs:
             log=before.log,
             last=before.end - 1,
             end=ends,
+            turned=before.turned,
             beginnings=list(before.beginnings),
         )
 
@@ -123,10 +126,12 @@ class PartitionEpochs:
 
     def take(self, run: LogRun) -> None:
         """A run that reaches across a boundary counts for the epoch behind it: that may open one too many."""
+        self.turned = self._turned_in(run)
         log = None if self._boundary_within(self.last, run.last) else self.log
         self.log = Log(
             row=run.row if log is None else max(run.row, log.row),
             knows_past=run.knows_past or (log is not None and log.knows_past),
+            last=run.ends,
         )
         self.last = run.last
 
@@ -137,7 +142,15 @@ class PartitionEpochs:
             epochs=tuple(self._boundaries()),
             beginnings=tuple(self.beginnings),
             log=None if ends_anew else self.log,
+            turned=self.turned,
         )
+
+    def _turned_in(self, run: LogRun) -> int | None:
+        if run.turned is not None:
+            return run.turned
+        log = None if self._boundary_within(self.last, run.first) else self.log
+        is_below = log is not None and log.last is not None and run.begins < log.last
+        return run.first if is_below else self.turned
 
     def _boundaries(self) -> list[Boundary]:
         if self.expected is None:

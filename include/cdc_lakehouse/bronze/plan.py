@@ -18,7 +18,7 @@ from cdc_lakehouse.errors import (
     TopicUnavailableError,
 )
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
-from cdc_lakehouse.lake.ledger import Ledger, Marks, Ranges, incarnation_of, incarnations
+from cdc_lakehouse.lake.ledger import Ends, Ledger, Marks, Ranges, incarnation_of, incarnations
 from cdc_lakehouse.lake.progress import Progress
 
 Starts = Mapping[str, Mapping[int, int]]
@@ -112,11 +112,13 @@ def plan_drain(
     decided: Decided = NOTHING,
     healed: Mapping[str, Any] | None = None,
     by_pattern: bool = False,
+    turned: Ends | None = None,
 ) -> DrainPlan:
     """From the ledger's end to what Kafka holds now. Raises where that cannot be right.
 
     `healed` is what was decided before about the ledger itself, and is not committed yet. Topics
-    `by_pattern` come and go; the ones that are named must be there.
+    `by_pattern` come and go; the ones that are named must be there. `turned` is where the source went back
+    below the ledger's end: there a person's epoch begins, else at the end.
     """
     found = tuple(_found(ledger, topic, facts=facts) for topic in topics)
     epoch = decided.epoch_to_open(ledger)
@@ -130,7 +132,9 @@ def plan_drain(
         after = _behind(after, lost)
         decisions["accept_gap"] = told(lost)
     if epoch is not None:
-        after, decisions["source_epoch"] = _in_epoch(after, epoch, found, sources=sources, first=first)
+        after, decisions["source_epoch"] = _in_epoch(
+            after, epoch, found, sources=sources, first=first, turned=turned or {}
+        )
         after = replace(after, cluster_id=facts.cluster_id)
     if decisions:
         after = after.amended(after.sources, attempt="", decisions=decisions)
@@ -210,14 +214,19 @@ def _in_epoch(
     *,
     sources: Mapping[str, str],
     first: Starts,
+    turned: Ends,
 ) -> tuple[Ledger, dict[str, Any]]:
-    """All records to come belong to `epoch`; what is left behind of an older incarnation is missing."""
+    """All records to come, and those from where the source `turned` back, belong to `epoch`.
+
+    What is left behind of an older incarnation is missing.
+    """
     going_on = {source for source in sources.values() if source in ledger.sources}
     read_before = {source for topic in sources for source in incarnations(ledger, topic)}
     left = unread(ledger, read_before - going_on)
     after = {source: dict(partitions) for source, partitions in _behind(ledger, left).sources.items()}
     for source in going_on:
-        after[source] = {p: progress.in_epoch(epoch) for p, progress in after[source].items()}
+        at = turned.get(source, {})
+        after[source] = {p: progress.in_epoch(epoch, at=at.get(p)) for p, progress in after[source].items()}
     begun = []
     for topic in topics:
         source = sources[topic.name]
@@ -225,7 +234,9 @@ def _in_epoch(
             begun.append(source)
             starts = _starts(ledger, topic, source, first=first)
             after[source] = {p: Progress.begun(start, epoch=epoch) for p, start in starts.items()}
-    return replace(ledger, sources=after), {"epoch": epoch, "begun": begun, "left": told(left)}
+    decision = {"epoch": epoch, "begun": begun, "left": told(left)}
+    back = {source: {str(p): at for p, at in turned[source].items()} for source in going_on & turned.keys()}
+    return replace(ledger, sources=after), {**decision, **({"from": back} if back else {})}
 
 
 def _starts(ledger: Ledger, topic: TopicFacts, source: str, *, first: Starts) -> dict[int, int]:

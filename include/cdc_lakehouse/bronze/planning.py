@@ -17,7 +17,7 @@ from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.errors import LakehouseError, LedgerLostError, WrongTableError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
-from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.state import TableState, foreign_commit, look_into
 
@@ -56,7 +56,7 @@ def plan_table(
     )
     uri = application.lake.bronze(table.name)
 
-    def planned(ledger: Ledger, healed: Mapping[str, Any]) -> DrainPlan:
+    def planned(ledger: Ledger, healed: Mapping[str, Any], turned: Ends | None = None) -> DrainPlan:
         first = _first(application.pipeline.start, table, ledger, cluster=cluster, facts=facts)
         cut = cluster.cut_logs(doubtful(ledger, table.topics, facts=facts, idle_too=decided.fill_gaps))
         return plan_drain(
@@ -67,6 +67,7 @@ def plan_table(
             decided=decided,
             healed=healed,
             by_pattern=by_pattern,
+            turned=turned,
         )
 
     newest = newest_ledger(uri, table=table.name) if decided == NOTHING else None
@@ -77,7 +78,8 @@ def plan_table(
             if plan.is_idle:
                 return plan
     ledger, healed, version = standing(uri, empty, decided=decided, session=session)
-    return replace(planned(ledger, healed), version=version)
+    turned = _turned_back(application, ledger, decided=decided, version=version, session=session)
+    return replace(planned(ledger, healed, turned), version=version)
 
 
 def standing(uri: str, empty: Ledger, *, decided: Decided, session: SessionOf | None) -> Standing:
@@ -125,6 +127,22 @@ def _recovered(uri: str, empty: Ledger, state: TableState, *, session: SessionOf
     from cdc_lakehouse.bronze.held_rows import held_rows  # as above
 
     return recovered(empty, held_rows(session(), uri, table=empty.table), step=state.seq)
+
+
+def _turned_back(
+    application: Application,
+    ledger: Ledger,
+    *,
+    decided: Decided,
+    version: int | None,
+    session: SessionOf | None,
+) -> Ends:
+    """Who only looks is not told: the run that does the work asks again."""
+    if session is None or version is None or decided.epoch_to_open(ledger) is None:
+        return {}
+    from cdc_lakehouse.bronze.went_back import turned_back  # who only looks does not pay for Spark
+
+    return turned_back(session, application.lake, ledger, version=version)
 
 
 def _refuse_other(found: Ledger, wanted: Ledger, *, uri: str) -> None:

@@ -89,7 +89,7 @@ class WrittenFile:
                 "key_ids": tuple(document["key_ids"]),
                 "value_ids": tuple(document["value_ids"]),
                 "snapshots": tuple(SnapshotStart(**each) for each in document["snapshots"]),
-                "log_runs": tuple(LogRun(**each) for each in document["log_runs"]),
+                "log_runs": tuple(LogRun.of_document(each) for each in document["log_runs"]),
             }
         )
 

@@ -47,6 +47,7 @@
         ├── ForeignCommitError        FOREIGN_COMMIT
         ├── ForeignRowsError          FOREIGN_ROWS
         ├── BronzeBehindError         BRONZE_BEHIND
+        ├── SourceWentBackError       SOURCE_WENT_BACK
         ├── SilverDiffersError        SILVER_DIFFERS
         ├── SourceTableMissingError   SOURCE_TABLE_MISSING
         ├── WrongTableError           WRONG_TABLE
@@ -93,7 +94,6 @@ from cdc_lakehouse.errors.data import (
     SchemaConflictError,
     SchemaMisfitError,
     SilverDiffersError,
-    SourceTableMissingError,
     TopicMissingError,
     TopicRecreatedError,
     UnknownKeyHeldError,
@@ -113,6 +113,10 @@ from cdc_lakehouse.errors.retryable import (
     TableChangedError,
     TopicUnavailableError,
     UnknownSchemaError,
+)
+from cdc_lakehouse.errors.source import (
+    SourceTableMissingError,
+    SourceWentBackError,
 )
 from cdc_lakehouse.errors.tree import (
     LakehouseError,
@@ -156,6 +160,7 @@ __all__ = [
     "SourceEpochOldError",
     "SourceTableMissingError",
     "SourceUnavailableError",
+    "SourceWentBackError",
     "StorageUnavailableError",
     "SupersededError",
     "TableChangedError",

@@ -251,17 +251,6 @@ class SilverDiffersError(DataError):
     """What the table itself says it lacks."""
 
 
-class SourceTableMissingError(DataError):
-    code = "SOURCE_TABLE_MISSING"
-    sentence = "the source has no table {relation} that {table} could be compared with"
-    advice = (
-        "If it was dropped or renamed for good, take the table out of the pipeline or set its verify off. "
-        "If the connection leads to another database, correct it."
-    )
-    table: str
-    relation: str
-
-
 class WrongTableError(DataError):
     code = "WRONG_TABLE"
     sentence = "the folder {path} of {table} holds {found}"

@@ -9,6 +9,7 @@ from datetime import datetime
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import Job, JobResult, TableResult
 from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.reports import newest_results
@@ -30,6 +31,8 @@ class TableOverview:
     """Newest source commit that silver has. Completeness up to it is not proved in this release."""
     lag_seconds: float | None
     """Age of that commit; it grows while the source is quiet."""
+    lag_offsets: int | None
+    """What silver has not applied of all that bronze holds, and Kafka was seen to hold."""
     bronze_version: int | None
     silver_version: int | None
     rows: int | None
@@ -67,6 +70,7 @@ def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetim
         merge=_status(newest[Job.SILVER_MERGE]),
         seen_through=seen,
         lag_seconds=None if seen is None else round((now - seen).total_seconds(), 1),
+        lag_offsets=stands.lag_offsets,
         bronze_version=stands.bronze_version,
         silver_version=stands.silver_version,
         rows=stands.rows,
@@ -79,6 +83,7 @@ def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetim
 @dataclass(frozen=True, slots=True)
 class _Standing:
     seen_through: datetime | None = None
+    lag_offsets: int | None = None
     bronze_version: int | None = None
     silver_version: int | None = None
     rows: int | None = None
@@ -88,11 +93,13 @@ class _Standing:
 def _standing(lake: Lake, table: str) -> _Standing:
     bronze = read_state(lake.bronze(table), table=table)
     silver = read_state(lake.silver(table), table=table)
+    held = bronze.ledger if bronze is not None else None
     ledger = silver.ledger if silver is not None else None
     seen = ledger.seen_through if ledger is not None else None
     snapshot = newest_snapshot(lake.silver(table)) if silver is not None else None
     return _Standing(
         seen_through=None if seen is None else datetime.fromisoformat(seen),
+        lag_offsets=None if held is None else offsets_behind(held, ledger),
         bronze_version=None if bronze is None else bronze.version,
         silver_version=None if silver is None else silver.version,
         rows=None if snapshot is None else snapshot.row_count,

@@ -42,6 +42,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
         "verified",
         "seen-through",
         "lag",
+        "behind",
         "rows",
         "bronze",
         "silver",
@@ -57,7 +58,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             Text(entry.verified, style=_STYLES.get(entry.verified, "dim")),
             _moment(entry.seen_through),
             "" if entry.lag_seconds is None else f"{entry.lag_seconds:.0f} s",
-            *map(_number, (entry.rows, entry.bronze_version, entry.silver_version)),
+            *map(_number, (entry.lag_offsets, entry.rows, entry.bronze_version, entry.silver_version)),
         )
     console = _console()
     console.print(table)
@@ -72,7 +73,8 @@ def print_overview(found: Sequence[TableOverview]) -> None:
         Text(
             "seen-through: commit time of the newest change that silver has. No table is proved complete "
             "up to a time in this release, so there is no valid-through. lag: the age of that change; it "
-            "grows while the source is quiet.",
+            "grows while the source is quiet. behind: offsets of Kafka that silver has still to apply, as "
+            "far as a run has seen them.",
             style="dim",
         )
     )

@@ -25,6 +25,10 @@ class Beginning(NamedTuple):
     """Whether a source epoch was opened for it, by this record or by those of its batch."""
 
 
+Spot = tuple[int, int]
+"""(commit before an event, its place in the source's log)."""
+
+
 class Log(NamedTuple):
     """Of the streamed events of one epoch in one partition."""
 
@@ -32,10 +36,15 @@ class Log(NamedTuple):
     """The highest place in the source's log."""
     knows_past: bool
     """Whether any event named the commit before its own."""
+    last: Spot | None = None
+    """Of the last event; ledgers of earlier releases do not tell it."""
 
     @classmethod
     def of(cls, document: Sequence[Any] | None) -> Log | None:
-        return None if document is None else cls(*document)
+        if document is None:
+            return None
+        row, knows_past, *last = document
+        return cls(row, knows_past, (last[0][0], last[0][1]) if last and last[0] else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,8 @@ class Progress:
     beginnings: tuple[Beginning, ...] = ()
     log: Log | None = None
     """Of the epoch at the end; None where no event of it was streamed yet."""
+    turned: int | None = None
+    """The newest offset whose event stands below the one before it, in one epoch (rule 2.7)."""
 
     @classmethod
     def begun(cls, at: int, *, epoch: int = 0) -> Progress:
@@ -117,15 +128,25 @@ class Progress:
         missing = subtracted(list(gaps), [(0, self.floor)])
         kept = subtracted(missing, subtracted(missing, [(self.floor, end)]))
         known_to = max(self.known_to, self.end) if end < self.end else self.known_to
-        back = replace(self, end=end, gaps=kept, known_to=known_to)
+        # What was the last event is not in the table any more: those that are read again may be below it.
+        log = self.log._replace(last=None) if self.log is not None and end < self.end else self.log
+        back = replace(self, end=end, gaps=kept, known_to=known_to, log=log)
         return back.having_seen(max(self.end, self.seen or 0))
 
-    def in_epoch(self, epoch: int) -> Progress:
-        """From the end on, records belong to a newer incarnation of the source."""
+    def in_epoch(self, epoch: int, *, at: int | None = None) -> Progress:
+        """From the end on, or from `at` below it, records belong to a newer incarnation of the source.
+
+        Epochs that records opened behind `at` stay apart from each other, above it. Only for rows that no
+        silver has applied: all others keep the epoch that they had.
+        """
         if epoch <= self.epoch:
             raise ValueError(f"epoch {epoch} does not follow that of {self}")
+        start = self.end if at is None else max(self.floor, min(at, self.end))
+        held = self.epochs_of_held()
+        below = [boundary for boundary in held if boundary[0] < start]
+        above = [(offset, number + epoch) for offset, number in held if offset > start]
         kept = tuple(each for each in self.beginnings if each.offset < self.end)
-        epochs = (*self.epochs_of_held(), (self.end, epoch))
+        epochs = (*below, (start, epoch), *above)
         return replace(self, epochs=epochs, beginnings=kept, known_to=0, log=None)
 
     def noting(
@@ -134,13 +155,14 @@ class Progress:
         epochs: tuple[tuple[int, int], ...],
         beginnings: tuple[Beginning, ...],
         log: Log | None,
+        turned: int | None = None,
     ) -> Progress:
         """What the records behind the end say of their source; what is held keeps its epoch."""
         ahead = [boundary for boundary in epochs if boundary[0] >= self.end]
         ordered = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(epochs))
         if not ordered or [*self.epochs_of_held(), *ahead] != list(epochs):
             raise ValueError(f"epochs {epochs} do not follow those of {self}")
-        return replace(self, epochs=epochs, beginnings=beginnings, log=log)
+        return replace(self, epochs=epochs, beginnings=beginnings, log=log, turned=turned)
 
     def epochs_of_held(self) -> tuple[tuple[int, int], ...]:
         """Boundaries below the end, which stay as they are."""

@@ -19,6 +19,7 @@ def progress_of(document: Mapping[str, Any]) -> Progress:
         known_to=document.get("known_to", 0),
         beginnings=tuple(Beginning(*each) for each in document.get("beginnings", ())),
         log=Log.of(document.get("log")),
+        turned=document.get("turned"),
     )
 
 
@@ -37,4 +38,5 @@ def document_of(progress: Progress) -> dict[str, Any]:
         "known_to": progress.known_to,
         "beginnings": progress.beginnings,
         "log": progress.log,
+        "turned": progress.turned,
     }

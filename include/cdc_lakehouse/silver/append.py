@@ -47,6 +47,8 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
         undecodable=passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {},
         parked=0,
         lacking=(),
+        outside=None,
+        refused=0,
         applied=Applied(),
     )
 

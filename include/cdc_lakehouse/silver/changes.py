@@ -27,6 +27,7 @@ from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
 from cdc_lakehouse.silver.refold import incomplete_keys
+from cdc_lakehouse.silver.refused import count_refused, may_have_gone_back, refuse_what_went_back
 from cdc_lakehouse.silver.row_filter import (
     count_outside,
     filtered,
@@ -49,6 +50,8 @@ class Changes:
     """Where records of the work are that could not be decoded, closed cases too, and perhaps some more."""
     parked: int
     """Events of the work that wait for a record that could not be decoded."""
+    refused: int
+    """Events of the work that are not newer than what silver has."""
     lacking: Sequence[str]
     """Columns that some event does not tell."""
     applied: Applied
@@ -68,6 +71,8 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
     behind = changed_behind(task.held, came_late, task.redo)
     work = history.where(work_of(task.held, task.work) | behind)
     facts = examine(work, table=name, topics=len(topics_of(task.held)))
+    if may_have_gone_back(facts, before=task.before.applied, held=task.held, work=task.work):
+        refuse_what_went_back(history, held=task.held, work=task.work)
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     keys = history.where(behind).select("key") if came_late or task.redo else None
     if task.releases:
@@ -83,6 +88,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
         history, whole = without_waiting(history, cases), work
         work = without_waiting(whole, cases)
         parked = events(whole).count() - events(work).count()
+    refused = count_refused(session, lake, events(work), columns, facts=facts, before=task.before)
     applied = cleared_by(task.before.applied, truncated=facts.cleared, ended=facts.ended, held=task.held)
     folding = Folding(columns, events(history), cleared=applied.cleared)
     found = folding.of(_not_buried(session, lake, task, events(work), columns, facts), facts, keys=keys)
@@ -95,6 +101,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
         facts=facts,
         undecodable=undecodable,
         parked=parked,
+        refused=refused,
         lacking=found.lacking,
         applied=replace(
             applied,

@@ -15,6 +15,7 @@ from cdc_lakehouse.config.models import Deletes, Mode
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import DeletedRowsKeptError
+from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
@@ -140,6 +141,7 @@ def _told(
             "undecodable": facts.undecodable,
             "truncates": facts.truncates,
             "parked": changes.parked,
+            "refused": changes.refused,
             "decoded_again": sum(each.rows for each in task.redo),
             "late_offsets": offsets_in(task.late),
             "rows_inserted": result.inserted,
@@ -152,6 +154,7 @@ def _told(
         open_cases=task.open_cases,
         seen_through=ledger.seen_through,
         lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
+        lag_offsets=offsets_behind(task.held, ledger),
         seconds=seconds,
         versions={"bronze": task.bronze_version, "silver": result.version},
     )

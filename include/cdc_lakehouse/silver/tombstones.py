@@ -46,7 +46,7 @@ def without_buried(
     """
     if not DeltaTable.isDeltaTable(session, uri):
         return events
-    dead = session.read.format("delta").load(uri).where(_not_below(lowest))
+    dead = session.read.format("delta").load(uri).where(not_below(lowest))
     if dead.isEmpty():
         return events
     key = F.struct(*(F.col(column.name) for column in columns.key)).alias("key")
@@ -57,8 +57,13 @@ def without_buried(
     return events.alias("event").join(places.alias("dead"), same & is_older, "left_anti")
 
 
-def _not_below(lowest: Reached) -> Column:
-    """Literals on two fields, so that Delta skips files: below them nothing can be newer than the events."""
+def not_below(lowest: Reached) -> Column:
+    """Literals on two fields, so that Delta skips files: below them nothing can be newer than the events.
+
+    But for a transaction that named no commit at first and names one when it is sent again (rule 2.2).
+    """
     epoch, commit = lowest
     position = F.col("_cdc_position")
-    return (position["epoch"] > epoch) | ((position["epoch"] == epoch) & (position["commit"] >= commit))
+    unnamed = (position["phase"] == 1) & (position["commit"] == 0)
+    within = (position["epoch"] == epoch) & ((position["commit"] >= commit) | unnamed)
+    return (position["epoch"] > epoch) | within
