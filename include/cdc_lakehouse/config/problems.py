@@ -32,7 +32,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "discover": Discover,
     "tables": Table,
 }
-_LATER_KEYS = frozenset({"history", "columns", "key"})
+_LATER_KEYS = frozenset({"columns", "key"})
 _SPELLINGS = {
     NAME_PATTERN: "is not a name: a small letter first, then small letters, digits and '_', 63 at most",
     TOPIC_PATTERN: "is not a topic name: letters, digits, '.', '_', '-' (and '*' in a pattern), 249 at most",

@@ -24,7 +24,8 @@
     │   ├── CaseUnknownError          CASE_UNKNOWN
     │   ├── VersionMismatchError      VERSION_MISMATCH
     │   ├── UnsafeStoreError          UNSAFE_STORE
-    │   └── DeletedRowsKeptError      DELETED_ROWS_KEPT
+    │   ├── DeletedRowsKeptError      DELETED_ROWS_KEPT
+    │   └── HistoryColumnsUnknownError HISTORY_COLUMNS_UNKNOWN
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
         ├── TopicMissingError         TOPIC_MISSING
@@ -58,6 +59,7 @@ from cdc_lakehouse.errors.configuration import (
     CaseUnknownError,
     ConfigError,
     DeletedRowsKeptError,
+    HistoryColumnsUnknownError,
     InvalidPipelineError,
     LedgerVersionError,
     MissingConnectionError,
@@ -122,6 +124,7 @@ __all__ = [
     "DeletedRowsKeptError",
     "ForeignCommitError",
     "ForeignRowsError",
+    "HistoryColumnsUnknownError",
     "IncompatibleSchemaError",
     "InvalidPipelineError",
     "KafkaMovedError",

@@ -116,3 +116,11 @@ class DeletedRowsKeptError(ConfigError):
         "folder and run the merge: it is computed anew from bronze."
     )
     table: str
+
+
+class HistoryColumnsUnknownError(ConfigError):
+    code = "HISTORY_COLUMNS_UNKNOWN"
+    sentence = "`history.columns` of {table} names what is no column of it: {columns}"
+    advice = "Name columns as silver has them."
+    table: str
+    columns: str

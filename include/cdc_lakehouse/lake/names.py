@@ -55,6 +55,10 @@ class Lake:
         """Deleted keys and where: nothing that is older may bring them back."""
         return f"{self.silver(table)}__tombstones"
 
+    def history(self, table: str) -> str:
+        """Every version of the rows of silver."""
+        return f"{self.silver(table)}__history"
+
     def checkpoints(self, table: str) -> str:
         return f"{self.operations}/checkpoints/{safe(table)}"
 

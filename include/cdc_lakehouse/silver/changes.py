@@ -27,6 +27,18 @@ from cdc_lakehouse.silver.tombstones import without_buried
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """What a merge has looked at."""
+
+    rows: DataFrame
+    """All of bronze, but those that wait."""
+    work: DataFrame
+    """Events of the work."""
+    keys: DataFrame | None
+    """Whose past has changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     rows: DataFrame
     """One per key; with the column `refolded` where some were."""
@@ -40,6 +52,7 @@ class Changes:
     """Columns that some event does not tell."""
     applied: Applied
     """What silver has applied with them."""
+    looked: Looked
 
 
 def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
@@ -75,6 +88,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask) -> Changes:
         parked=parked,
         lacking=found.lacking,
         applied=replace(applied, reached=reached, unfilled=found.unfilled),
+        looked=Looked(history, events(work), keys),
     )
 
 

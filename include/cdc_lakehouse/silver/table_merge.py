@@ -19,6 +19,7 @@ from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, refuse_system_names
 from cdc_lakehouse.silver.follow import follow_bronze
+from cdc_lakehouse.silver.history import keep_history
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.merge import MergeResult, merge
 from cdc_lakehouse.silver.merge_plan import DELETED, MergePlan
@@ -48,6 +49,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         cleared=None if changes.applied.cleared == task.before.applied.cleared else changes.applied.cleared,
         refolds=REFOLDED in rows.columns,
     )
+    keep_history(session, application, task, changes, anew=is_new)
     if table.deletes is Deletes.HARD:
         bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
     result = merge(session, uri, changes=rows, plan=plan, ledger=ledger)

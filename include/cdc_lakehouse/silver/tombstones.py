@@ -42,7 +42,7 @@ def without_buried(
     """
     if not DeltaTable.isDeltaTable(session, uri):
         return events
-    dead = session.read.format("delta").load(uri).where(_not_below(lowest))
+    dead = session.read.format("delta").load(uri).where(not_below(lowest))
     if dead.isEmpty():
         return events
     key = F.struct(*(F.col(column.name) for column in columns.key)).alias("key")
@@ -53,7 +53,7 @@ def without_buried(
     return events.alias("event").join(places.alias("dead"), same & is_older, "left_anti")
 
 
-def _not_below(lowest: Reached) -> Column:
+def not_below(lowest: Reached) -> Column:
     """Literals on two fields, so that Delta skips files: below them nothing can be newer than the events."""
     epoch, commit = lowest
     position = F.col("_cdc_position")
