@@ -33,7 +33,7 @@ def told_history(row: dict[str, Any]) -> dict[str, Any]:
 def found_and_specified(chain: Chain, table: Table, case: Any, *, tracked: Any) -> tuple[Any, Any]:
     bronze = [told_bronze(case, row) for row in chain.bronze(table)]
     silver = silver_of(bronze, deletes=table.deletes)
-    found = chain.rows(chain.lake.history(table.name))
+    found = chain.history(table)
     return (
         sorted((told_silver(case, row) for row in chain.silver(table)), key=lambda row: row["id"]),
         by_place([told_history(row) for row in found]),

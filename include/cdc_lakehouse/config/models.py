@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
@@ -112,8 +113,17 @@ class QuarantineLimit(_Section):
 class History(_Section):
     """Which changes make a new version of a row."""
 
-    columns: Annotated[tuple[Text, ...], Field(min_length=1)]
-    """A change of one of these does; the others are updated in the version that stands."""
+    columns: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    """A change of one of these does; others are updated in the version that stands. Without it all do."""
+
+
+def _history(option: object) -> object:
+    """`true` and `false` are what people write for all and none."""
+    if isinstance(option, bool):
+        return History() if option else None
+    if option is None or isinstance(option, dict | History):
+        return option
+    raise ValueError(f"must be true, false or a mapping with `columns`, not {option!r}")
 
 
 class TableOptions(_Section):
@@ -122,7 +132,9 @@ class TableOptions(_Section):
     deletes: Deletes = Deletes.HARD
     """What becomes of a row that is deleted at the source: `hard` takes it out of silver, `soft` keeps it as
     it was and says so in `_cdc_deleted`."""
-    history: bool | History = False
+    history: Annotated[History | None, BeforeValidator(_history, json_schema_input_type=bool | History)] = (
+        None
+    )
     """Whether `<table>__history` beside silver keeps every version of every row, from when to when it stood;
     `{columns: [a, b]}` begins a new one only where one of these changes."""
     raw: Raw = Raw.UNDECODABLE

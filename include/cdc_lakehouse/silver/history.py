@@ -7,7 +7,6 @@ import logging
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.config.models import History
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.lake.steps import Standing, commit_step, standing_of
@@ -31,11 +30,10 @@ def keep_history(
     """
     option, lake, name = task.table.history, application.lake, task.table.name
     silver = schema_of(session, lake.silver(name))
-    if option is False or silver is None:
+    if option is None or silver is None:
         return
-    tracked = option.columns if isinstance(option, History) else None
     uri, wanted = lake.history(name), history_schema(silver)
-    refuse_unknown(tracked, wanted, table=name)
+    refuse_unknown(option.columns, wanted, table=name)
     schema = follow_silver(session, uri, wanted=wanted, columns=changes.columns, table=name)
     read = standing_of(uri)
     cutting = Cutting(
@@ -43,7 +41,7 @@ def keep_history(
         before=task.before.applied,
         deletes=task.table.deletes,
         schema=schema,
-        tracked=tracked,
+        tracked=option.columns,
         history=_at(session, uri, read.version),
         silver=_silver(session, application, task),
         tombstones=lake.tombstones(name),
