@@ -46,14 +46,20 @@ def versions(chain: Chain) -> list[tuple[Any, ...]]:
 ALL = [(1, "one", 1000, 1020), (1, "uno", 1020, None), (2, "two", 1010, 1030)]
 
 
-def stopped(*_: Any, **__: Any) -> None:
-    raise KeyboardInterrupt
+def end_before_silver(chain: Chain) -> None:
+    """An attempt that has written its history and is killed then."""
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_merge, "merge", killed)
+        with pytest.raises(KeyboardInterrupt):
+            chain.merge(ORDERS)
 
 
-def test_an_attempt_that_ends_before_silver_is_repeated_without_a_trace(behind, monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(table_merge, "merge", stopped)
-        behind.merge(ORDERS)
+def test_an_attempt_that_ends_before_silver_is_repeated_without_a_trace(behind):
+    end_before_silver(behind)
     left = versions(behind)
 
     behind.merge(ORDERS)
@@ -63,9 +69,7 @@ def test_an_attempt_that_ends_before_silver_is_repeated_without_a_trace(behind, 
 
 def test_a_writer_that_was_overtaken_changes_nothing(behind, monkeypatch):
     stale = standing_of(behind.lake.history("orders"))
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(table_merge, "merge", stopped)
-        behind.merge(ORDERS)
+    end_before_silver(behind)
     version = DeltaTable(behind.lake.history("orders")).version()
     monkeypatch.setattr(history_module, "standing_of", lambda uri: stale)
 
@@ -86,9 +90,9 @@ def test_a_history_that_missed_a_merge_is_made_anew(behind):
 
 
 def test_a_tracked_column_that_no_row_has_stops_the_table(behind):
-    table = table_of("orders", history={"columns": ["note", "note"]})
+    table = table_of("orders", history={"columns": ["note", "nope"]})
 
     with pytest.raises(HistoryColumnsUnknownError) as caught:
         behind.merge(table)
 
-    assert (caught.value.table, caught.value.columns) == ("orders", "note")
+    assert (caught.value.table, caught.value.columns) == ("orders", "nope")
