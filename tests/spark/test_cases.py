@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from chain import Chain, table_of  # type: ignore[import-not-found]
 
-from cases.case_file import (
+from cases.case_file import (  # type: ignore[import-not-found]
     Case,
     applied_cases,
     historic_cases,
     refused_cases,
-)  # type: ignore[import-not-found]
+)
 from cases.encoding import records, writers  # type: ignore[import-not-found]
 from cases.rows import (  # type: ignore[import-not-found]
     expected_bronze,
