@@ -32,6 +32,8 @@ class Table(_Part):
     deletes: Literal["hard", "soft"] = "hard"
     filter: str = ""
     """The rule for silver's rows, in SQL that Spark and SQLite read alike."""
+    tracked: tuple[str, ...] | None = None
+    """`columns` of `history`, in a case that tells one."""
     columns_from_batch: dict[int, dict[str, str]] = {}
     """What the writer sends from that batch on, where it is not `columns`."""
     side_columns: tuple[str, ...] = ()
@@ -100,6 +102,8 @@ class Case(_Part):
     events: Annotated[tuple[CaseEvent, ...], Field(min_length=1)]
     bronze: tuple[BronzeRow, ...]
     silver: Refusal | tuple[Row, ...]
+    history: tuple[Row, ...] | None = None
+    """With any, the table says `history`."""
 
     @model_validator(mode="after")
     def _every_event_has_its_bronze_row(self) -> Case:
@@ -119,6 +123,12 @@ class Case(_Part):
         rows = () if isinstance(self.silver, Refusal) else self.silver
         opens = any(row["_cdc_position"][0] > 0 for row in rows)
         return opens or bool(self.table.filter) or any(event.op == "t" for event in self.events)
+
+    @property
+    def history_option(self) -> bool | dict[str, tuple[str, ...]]:
+        """What the table says."""
+        tracked = self.table.tracked
+        return self.history is not None if tracked is None else {"columns": tracked}
 
     @property
     def batches(self) -> int:
@@ -151,3 +161,7 @@ def applied_cases() -> tuple[Case, ...]:
 
 def refused_cases() -> tuple[Case, ...]:
     return tuple(case for case in all_cases() if isinstance(case.silver, Refusal))
+
+
+def historic_cases() -> tuple[Case, ...]:
+    return tuple(case for case in all_cases() if case.history is not None)

@@ -84,6 +84,23 @@ def _told(row: Row, case: Case) -> Row:
     return {**own, **{name: row[name] for name in SYSTEM}, **rare}
 
 
+def told_history(case: Case, row: Row) -> Row:
+    """A row of the table or of the oracle, whose places are plain lists."""
+    own = {name: _plain(row.get(name)) for name in case.all_columns}
+    places = {name: _place(row[name]) for name in ("_cdc_from", "_cdc_to")}
+    rare = {"_cdc_incomplete": row["_cdc_incomplete"]} if row["_cdc_incomplete"] else {}
+    return {**own, "_cdc_op": row["_cdc_op"], **places, **rare}
+
+
+def in_version_order(case: Case, rows: list[Row]) -> list[Row]:
+    """By key, then by place."""
+    return in_key_order(case, sorted(rows, key=lambda row: row["_cdc_from"]))
+
+
+def _place(place: Any) -> list[int] | None:
+    return list(place.values()) if isinstance(place, dict) else place
+
+
 def in_key_order(case: Case, rows: list[Row]) -> list[Row]:
     """By key, null first; rows of events by position, and by coordinate where it is the same."""
     if case.table.mode == "append":

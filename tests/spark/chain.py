@@ -188,13 +188,17 @@ class Chain:
         return replace(self, root=folder.as_uri(), registry=deepcopy(self.registry))
 
     def forget_silver(self, table: Table) -> None:
-        shutil.rmtree(Path(urlsplit(self.lake.silver(table.name)).path))
+        for uri in (self.lake.silver(table.name), self.lake.history(table.name)):
+            shutil.rmtree(Path(urlsplit(uri).path), ignore_errors=True)
 
     def bronze(self, table: Table) -> list[dict[str, Any]]:
         return self.rows(self.lake.bronze(table.name), "topic", "partition", "offset")
 
     def silver(self, table: Table) -> list[dict[str, Any]]:
         return self.rows(self.lake.silver(table.name))
+
+    def history(self, table: Table) -> list[dict[str, Any]]:
+        return self.rows(self.lake.history(table.name)) if table.history else []
 
     def rows(self, uri: str, *order: str) -> list[dict[str, Any]]:
         rows = self.session.read.format("delta").load(uri).collect()

@@ -14,13 +14,20 @@ from typing import Any
 import pytest
 from chain import Chain, table_of  # type: ignore[import-not-found]
 
-from cases.case_file import Case, applied_cases, refused_cases  # type: ignore[import-not-found]
+from cases.case_file import (  # type: ignore[import-not-found]
+    Case,
+    applied_cases,
+    historic_cases,
+    refused_cases,
+)
 from cases.encoding import records, writers  # type: ignore[import-not-found]
 from cases.rows import (  # type: ignore[import-not-found]
     expected_bronze,
     in_coordinate_order,
     in_key_order,
+    in_version_order,
     told_bronze,
+    told_history,
     told_silver,
 )
 from cdc_lakehouse.config.models import Table
@@ -37,6 +44,9 @@ class Outcome:
     """After one merge behind every batch."""
     silver_at_once: Rows
     """After one merge of all batches together, into another lake."""
+    history: Rows
+    """None of its tables has one: no rows."""
+    history_at_once: Rows
 
 
 def by_name(case: Case) -> str:
@@ -49,9 +59,10 @@ def first_id(case: Case) -> int:
 
 def key_kind(case: Case) -> str:
     """Who opens a source epoch, clears the table or has an option does so for all of it, and has its own."""
-    if case.concerns_the_table or case.table.side_columns:
+    if case.concerns_the_table or case.table.side_columns or case.table.tracked:
         return str(case.name)
     kind = "keyed_by_" + "_".join(case.table.key)
+    kind = kind if case.history is None else f"historic_{kind}"
     kind = kind if case.table.deletes == "hard" else f"soft_{kind}"
     return kind if case.table.mode == "upsert" else f"append_{kind}"
 
@@ -89,15 +100,22 @@ def outcome_of(engine, tmp_path_factory, kind: str, cases: list[Case]) -> Outcom
     policy = "side_column" if any(case.table.side_columns for case in cases) else "evolve"
     first = cases[0].table
     options = {"mode": first.mode, "deletes": first.deletes, "filter": first.filter or None}
-    options["on_schema_change"] = policy
+    options |= {"on_schema_change": policy, "history": cases[0].history_option}
     table = table_of(kind, *(case.topic for case in cases), **options)
     for batch in range(1, max(case.batches for case in cases) + 1):
         ingest_batch(stepwise, table, cases, batch=batch, tag=True)
         stepwise.merge(table)
     bronze, silver = stepwise.bronze(table), stepwise.silver(table)
+    history = stepwise.history(table)
     stepwise.forget_silver(table)
     stepwise.merge(table)
-    return Outcome(bronze=bronze, silver=silver, silver_at_once=stepwise.silver(table))
+    return Outcome(
+        bronze=bronze,
+        silver=silver,
+        silver_at_once=stepwise.silver(table),
+        history=history,
+        history_at_once=stepwise.history(table),
+    )
 
 
 def bronze_of(case: Case, rows: Rows) -> Rows:
@@ -108,6 +126,11 @@ def silver_of(case: Case, rows: Rows) -> Rows:
     """A truncate that is a row tells no column, and has a table of its own."""
     own = [told_silver(case, row) for row in rows if row["case"] in (case.name, None)]
     return list(in_key_order(case, own))
+
+
+def history_of(case: Case, rows: Rows) -> Rows:
+    own = [told_history(case, row) for row in rows if row["case"] == case.name]
+    return list(in_version_order(case, own))
 
 
 @pytest.mark.parametrize("case", applied_cases(), ids=by_name)
@@ -125,6 +148,16 @@ def test_silver_holds_the_rows_of_the_case(case, outcomes):
 @pytest.mark.parametrize("case", applied_cases(), ids=by_name)
 def test_batches_merged_at_once_make_the_same_rows(case, outcomes):
     assert silver_of(case, outcomes[key_kind(case)].silver_at_once) == list(case.silver)
+
+
+@pytest.mark.parametrize("case", historic_cases(), ids=by_name)
+def test_history_holds_the_rows_of_the_case(case, outcomes):
+    assert history_of(case, outcomes[key_kind(case)].history) == list(case.history)
+
+
+@pytest.mark.parametrize("case", historic_cases(), ids=by_name)
+def test_a_history_of_batches_at_once_has_the_same_rows(case, outcomes):
+    assert history_of(case, outcomes[key_kind(case)].history_at_once) == list(case.history)
 
 
 @pytest.mark.parametrize("case", refused_cases(), ids=by_name)

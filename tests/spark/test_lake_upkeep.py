@@ -16,6 +16,7 @@ from orders import ORDERS, SOURCE, know, notes, order  # type: ignore[import-not
 from cdc_lakehouse.contract import Job, TableStatus
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.state import TableState, read_state
+from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.job import optimize_tables, vacuum_tables
 from cdc_lakehouse.maintenance.vacuum import vacuum
 
@@ -86,7 +87,7 @@ def test_optimize_compacts_bronze_and_silver_and_keeps_their_ledgers(small_files
 
     (result,) = optimize_tables(application)
 
-    assert (result.status, result.counts) == (TableStatus.IDLE, {"tables": 2, "skipped": 0})
+    assert (result.status, result.counts) == (TableStatus.IDLE, {"tables": 3, "skipped": 0})
     assert len(DeltaTable(small_files.lake.bronze("orders")).file_uris()) == 1
     assert ledger_at(small_files.lake.bronze("orders")).seq == 3
     assert ledger_at(small_files.lake.silver("orders")).seq == 2
@@ -119,8 +120,19 @@ def test_vacuum_keeps_files_as_long_as_the_pipeline_says(small_files, retention,
 
     (result,) = vacuum_tables(small_files.application(ORDERS, job=Job.VACUUM, vacuum_retention=retention))
 
-    assert result.counts == {"tables": 2}
+    assert result.counts == {"tables": 3, "skipped": 0}
     assert files_in(uri) == left
+
+
+@pytest.mark.parametrize(
+    ("before", "kept"), [(datetime(2023, 11, 14, tzinfo=UTC), [1]), (datetime.now(UTC), [])]
+)
+def test_only_deletes_from_before_the_retention_are_forgotten(small_files, before, kept):
+    uri = small_files.lake.tombstones("orders")
+
+    forget(small_files.engine.isolated(), uri, before=before)
+
+    assert [row["id"] for row in small_files.rows(uri)] == kept
 
 
 def test_a_second_vacuum_commits_no_setting_again(small_files):

@@ -66,7 +66,11 @@ def test_one_problem_reads_as_one_line(write):
 @pytest.mark.parametrize(
     ("line", "where", "problem"),
     [
-        ("history: true", ":9, table orders", "`history` is not supported yet"),
+        (
+            "history: always",
+            ":9, table orders",
+            "`history` must be true, false or a mapping with `columns`, not 'always'",
+        ),
         ("key: [id]", ":9, table orders", "`key` is not supported yet"),
         (
             "quarantine_limit: 5",
@@ -131,7 +135,7 @@ def test_a_tables_wrong_key_is_named_with_line_and_table(write, line, where, pro
             "`maintenance.schedule` '@daily' is not a cron expression of five fields, like '*/15 * * * *'",
         ),
         ("raw: always", "`raw` does not stand here but under `defaults:`"),
-        ("defaults: {history: true}", "`history` is not supported yet"),
+        ("defaults: {key: [id]}", "`key` is not supported yet"),
         ("owner: somebody", "the key `owner` is written twice, first on line 3"),
         ("connections: {kafka: ''}", "`connections.kafka` is empty"),
         (

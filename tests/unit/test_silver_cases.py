@@ -17,6 +17,7 @@ from cases.case_file import (  # type: ignore[import-not-found]
     Refusal,
     all_cases,
     applied_cases,
+    historic_cases,
     read_case,
     refused_cases,
 )
@@ -24,15 +25,18 @@ from cases.encoding import KafkaRecord, records, writers  # type: ignore[import-
 from cases.rows import (  # type: ignore[import-not-found]
     expected_bronze,
     in_key_order,
+    in_version_order,
     is_inside,
     specified_silver,
     told_bronze,
+    told_history,
 )
 from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.incompatible import with_side_columns
 from cdc_lakehouse.debezium.plans import DecodePlans
 from epochs_oracle import Epochs  # type: ignore[import-not-found]
+from history_oracle import history_of  # type: ignore[import-not-found]
 from oracle import Refused, silver_of  # type: ignore[import-not-found]
 
 
@@ -72,13 +76,19 @@ def kafka_batch(sent: list[KafkaRecord]) -> pa.RecordBatch:
     )
 
 
-def folded(case: Case) -> list[dict[str, Any]]:
+def bronze_of(case: Case) -> list[dict[str, Any]]:
+    """As the oracles take it, with the epochs of all drains."""
     epochs, rows = Epochs(), []
     snapshots = [{"snapshot": event.position.snapshot} for event in case.events]
     told = [{**row, **snapshot} for row, snapshot in zip(expected_bronze(case), snapshots, strict=True)]
     batches = [event.batch for event in case.events]
     for batch in sorted(set(batches)):
         rows += epochs.drain(row for row, of in zip(told, batches, strict=True) if of == batch)
+    return rows
+
+
+def folded(case: Case) -> list[dict[str, Any]]:
+    rows = bronze_of(case)
     if case.table.mode == "append":
         silver = appended_of(rows)
     else:
@@ -95,6 +105,13 @@ def test_the_decoder_makes_the_bronze_rows_of_the_case(case):
 @pytest.mark.parametrize("case", applied_cases(), ids=by_name)
 def test_the_oracle_makes_the_silver_rows_of_the_case(case):
     assert folded(case) == list(case.silver)
+
+
+@pytest.mark.parametrize("case", historic_cases(), ids=by_name)
+def test_the_oracle_makes_the_history_of_the_case(case):
+    rows = history_of(bronze_of(case), tracked=case.table.tracked)
+
+    assert in_version_order(case, [told_history(case, row) for row in rows]) == list(case.history)
 
 
 @pytest.mark.parametrize("case", refused_cases(), ids=by_name)

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
@@ -101,6 +102,9 @@ class Maintenance(_Section):
     """How long files that no version needs are kept for readers and for time travel."""
     checkpoint_retention: Duration = "1d"
     """How long the scratch checkpoint of an attempt is kept for whoever looks into it."""
+    tombstone_retention: Duration = "30d"
+    """How long silver remembers where a row was deleted; an older event that is read later than that can
+    bring the row back."""
 
 
 class QuarantineLimit(_Section):
@@ -112,12 +116,33 @@ class QuarantineLimit(_Section):
     """Of the records of a run; asked from the hundredth undecodable one on."""
 
 
+class History(_Section):
+    """Which changes make a new version of a row."""
+
+    columns: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    """A change of one of these does; others are updated in the version that stands. Without it all do."""
+
+
+def _history(option: object) -> object:
+    """`true` and `false` are what people write for all and none."""
+    if isinstance(option, bool):
+        return History() if option else None
+    if option is None or isinstance(option, dict | History):
+        return option
+    raise ValueError(f"must be true, false or a mapping with `columns`, not {option!r}")
+
+
 class TableOptions(_Section):
     """What a table may set; `defaults` sets it for all tables of the pipeline."""
 
     deletes: Deletes = Deletes.HARD
     """What becomes of a row that is deleted at the source: `hard` takes it out of silver, `soft` keeps it as
     it was and says so in `_cdc_deleted`."""
+    history: Annotated[History | None, BeforeValidator(_history, json_schema_input_type=bool | History)] = (
+        None
+    )
+    """Whether `<table>__history` beside silver keeps every version of every row, from when to when it stood;
+    `{columns: [a, b]}` begins a new one only where one of these changes."""
     raw: Raw = Raw.UNDECODABLE
     """Which records keep their bytes in bronze."""
     out_of_range: OutOfRange = OutOfRange.UNDECODABLE

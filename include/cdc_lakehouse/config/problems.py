@@ -35,7 +35,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "tables": Table,
 }
 _INSIDE: dict[str, type[BaseModel]] = {"columns": ColumnChoice, "quarantine_limit": QuarantineLimit}
-_LATER_KEYS = frozenset({"history", "key"})
+_LATER_KEYS = frozenset({"key"})
 _SPELLINGS = {
     COLUMN_PATTERN: "is not a column's name in silver: letters, digits and '_', no digit first",
     NAME_PATTERN: "is not a name: a small letter first, then small letters, digits and '_', 63 at most",

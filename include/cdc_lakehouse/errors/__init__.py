@@ -28,7 +28,8 @@
     │   ├── ModeChangedError          MODE_CHANGED
     │   ├── DeletedRowsKeptError      DELETED_ROWS_KEPT
     │   ├── InvalidShapeError         INVALID_SHAPE
-    │   └── ShapeChangedError         SHAPE_CHANGED
+    │   ├── ShapeChangedError         SHAPE_CHANGED
+    │   └── HistoryColumnsUnknownError HISTORY_COLUMNS_UNKNOWN
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
         ├── TopicMissingError         TOPIC_MISSING
@@ -63,6 +64,7 @@ from cdc_lakehouse.errors.configuration import (
     CaseUnknownError,
     ConfigError,
     DeletedRowsKeptError,
+    HistoryColumnsUnknownError,
     InvalidPipelineError,
     InvalidShapeError,
     KeylessUpsertError,
@@ -134,6 +136,7 @@ __all__ = [
     "DeletedRowsKeptError",
     "ForeignCommitError",
     "ForeignRowsError",
+    "HistoryColumnsUnknownError",
     "IncompatibleSchemaError",
     "InvalidPipelineError",
     "InvalidShapeError",

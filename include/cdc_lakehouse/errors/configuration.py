@@ -158,3 +158,11 @@ class ShapeChangedError(ConfigError):
     table: str
     changed: str
     """`filter`, the secret of the masks, or the columns that were something else."""
+
+
+class HistoryColumnsUnknownError(ConfigError):
+    code = "HISTORY_COLUMNS_UNKNOWN"
+    sentence = "`history.columns` of {table} names what is no column of it: {columns}"
+    advice = "Name columns as silver has them."
+    table: str
+    columns: str

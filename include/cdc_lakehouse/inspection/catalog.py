@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.lake.names import SCHEMA_CHANGES, Lake
+from cdc_lakehouse.lake.state import is_there
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 
@@ -29,6 +30,7 @@ class NamedTable:
 class Catalog:
     """`silver_shop.orders` always; `silver.orders` too while no other pipeline has a table `orders`.
 
+    Those beside it have names where they are there: `silver.orders__history`, `silver.orders__tombstones`.
     So too `silver.__schema_changes`, the log of what was changed in the schemas of silver.
     """
 
@@ -69,4 +71,7 @@ def _tables_of(pipeline: Pipeline, lake: Lake) -> Iterator[tuple[str, str, str]]
     for table in pipeline.tables:
         yield "bronze", table.name, lake.bronze(table.name)
         yield "silver", table.name, lake.silver(table.name)
+        for uri in lake.beside_silver(table.name):
+            if is_there(uri):
+                yield "silver", uri.rpartition("/")[2], uri
     yield "silver", SCHEMA_CHANGES, lake.schema_changes

@@ -55,6 +55,14 @@ class Lake:
         """Deleted keys and where: nothing that is older may bring them back."""
         return f"{self.silver(table)}__tombstones"
 
+    def history(self, table: str) -> str:
+        """Every version of the rows of silver."""
+        return f"{self.silver(table)}__history"
+
+    def beside_silver(self, table: str) -> tuple[str, ...]:
+        """Tables of ours without a ledger, which may not be there."""
+        return self.history(table), self.tombstones(table)
+
     def checkpoints(self, table: str) -> str:
         return f"{self.operations}/checkpoints/{safe(table)}"
 

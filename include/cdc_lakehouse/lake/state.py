@@ -68,6 +68,11 @@ def read_state(uri: str, *, table: str) -> TableState | None:
     return state
 
 
+def is_there(uri: str) -> bool:
+    """Whether there is a Delta table, be it with a ledger or without."""
+    return bool(DeltaTable.is_deltatable(uri, storage_options=delta_options(uri)))
+
+
 def look_into(uri: str, *, table: str) -> TableState | None:
     """The same without a judgement: who may heal a table has to see what is wrong with it."""
     try:

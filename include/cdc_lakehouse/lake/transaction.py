@@ -26,11 +26,16 @@ _SESSION_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 @contextmanager
 def fenced_statement(session: SparkSession, ledger: Ledger) -> Iterator[None]:
     """The one statement inside states `ledger`. `session` must not run anything else meanwhile."""
-    settings = {
-        _SESSION_APP: APPLICATION_ID,
-        _SESSION_VERSION: str(ledger.seq),
-        _SESSION_METADATA: ledger.to_json(),
-    }
+    with numbered_statement(session, APPLICATION_ID, number=ledger.seq, metadata=ledger.to_json()):
+        yield
+
+
+@contextmanager
+def numbered_statement(
+    session: SparkSession, application_id: str, *, number: int, metadata: str
+) -> Iterator[None]:
+    """The one statement inside does nothing where `number` was used; `metadata` tells whether it did."""
+    settings = {_SESSION_APP: application_id, _SESSION_VERSION: str(number), _SESSION_METADATA: metadata}
     for key, value in settings.items():
         session.conf.set(key, value)
     try:

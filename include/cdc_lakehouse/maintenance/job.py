@@ -11,8 +11,9 @@ from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.contract import TableResult, TableStatus
-from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.state import is_there, read_state
 from cdc_lakehouse.maintenance.clean import clean_checkpoints
+from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.optimize import optimize
 from cdc_lakehouse.maintenance.vacuum import vacuum
 
@@ -31,13 +32,19 @@ def optimize_tables(application: Application) -> list[TableResult]:
 
 def vacuum_tables(application: Application) -> list[TableResult]:
     retention = duration(application.pipeline.maintenance.vacuum_retention)
+    forgotten = duration(application.pipeline.maintenance.tombstone_retention)
 
     def work(table: Table) -> TableResult:
         started = time.monotonic()
-        uris = _existing(application, table)
+        uris, skipped = _existing(application, table), 0
+        if not application.request.dry_run and application.lake.tombstones(table.name) in uris:
+            before = datetime.now(UTC) - forgotten
+            skipped += not forget(
+                application.session(), application.lake.tombstones(table.name), before=before
+            )
         for uri in () if application.request.dry_run else uris:
             vacuum(application.spark.isolated(), uri, retention=retention)
-        return _done(table, {"tables": len(uris)}, started=started)
+        return _done(table, {"tables": len(uris), "skipped": skipped}, started=started)
 
     return each_table(with_discovered(application), work)
 
@@ -61,8 +68,9 @@ def clean_tables(application: Application) -> list[TableResult]:
 
 
 def _existing(application: Application, table: Table) -> list[str]:
-    uris = (application.lake.bronze(table.name), application.lake.silver(table.name))
-    return [uri for uri in uris if read_state(uri, table=table.name) is not None]
+    lake, name = application.lake, table.name
+    found = [uri for uri in (lake.bronze(name), lake.silver(name)) if read_state(uri, table=name) is not None]
+    return [*found, *(uri for uri in lake.beside_silver(name) if is_there(uri))]
 
 
 def _done(table: Table, counts: dict[str, int], *, started: float) -> TableResult:

@@ -14,7 +14,7 @@ from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.silver_mode import UNAVAILABLE
 from cdc_lakehouse.lake.spans import together
-from cdc_lakehouse.silver.changes import Changes
+from cdc_lakehouse.silver.changes import Changes, Looked
 from cdc_lakehouse.silver.event_identity import COORDINATE, TOPIC, coordinate
 from cdc_lakehouse.silver.examine import examine
 from cdc_lakehouse.silver.look import MergeTask
@@ -48,6 +48,7 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
         parked=0,
         lacking=(),
         outside=None,
+        looked=Looked(history, events, keys=None),
         refused=0,
         applied=Applied(),
     )

@@ -41,6 +41,18 @@ from cdc_lakehouse.silver.tombstones import without_buried
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """What a merge has looked at."""
+
+    rows: DataFrame
+    """All of bronze, but those that wait."""
+    work: DataFrame
+    """Events of the work."""
+    keys: DataFrame | None
+    """Whose past has changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     rows: DataFrame
     """One per key; with the column `refolded` where some were."""
@@ -58,6 +70,7 @@ class Changes:
     """What silver has applied with them."""
     outside: int | None
     """Keys whose rows do not satisfy the table's filter; None of a table that has none."""
+    looked: Looked
 
 
 def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskSecret | None) -> Changes:
@@ -109,6 +122,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
             unfilled=found.unfilled or (was_unfilled and not facts.departures),
             made_by=settings_of(task.table, secret),
         ),
+        looked=Looked(history, events(work), keys),
     )
 
 

@@ -24,6 +24,9 @@ def mode_of(table: Table, *, bronze: pa.Schema, silver: pa.Schema | None) -> Mod
     mode = table.mode or (Mode.UPSERT if has_key else Mode.APPEND)
     if mode is Mode.APPEND:
         _refuse_choices(table)
+    elif table.filter is not None and table.history:
+        problem = "a table with `filter` cannot have one yet: it would tell the rows that the filter hides"
+        raise InvalidShapeError(table=table.name, setting="history", problem=problem)
     was = None if silver is None else written_as(silver)
     if was in (None, mode):
         return mode

@@ -24,6 +24,7 @@ from cdc_lakehouse.silver.append_merge import append
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, refuse_system_names
 from cdc_lakehouse.silver.follow import follow_bronze
+from cdc_lakehouse.silver.history import keep_history
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.merge import MergeResult, merge
 from cdc_lakehouse.silver.merge_plan import DELETED, MergePlan
@@ -52,6 +53,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     if appends:
         result = append(session, uri, rows=rows, keys=keys_of(changes.columns), ledger=ledger)
     else:
+        keep_history(session, application, task, changes, anew=is_new)
         if table.deletes is Deletes.HARD:
             bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
         result = merge(session, uri, changes=rows, plan=_plan(task, changes, rows), ledger=ledger)

@@ -1,0 +1,104 @@
+"""Steps of a table without a ledger: its writers take turns, and each says for which step of silver it wrote.
+
+What such a table holds follows from what its writer has read. So a writer may write only if nobody did since
+it read: it numbers its commit one higher than the last, and Delta does nothing for a number that was used.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyspark.sql import SparkSession
+
+from cdc_lakehouse.errors import StorageUnavailableError, SupersededError
+from cdc_lakehouse.lake.filesystem import delta_options
+from cdc_lakehouse.lake.transaction import numbered_statement
+
+logger = logging.getLogger(__name__)
+
+STEPS_ID = "cdc_lakehouse_step"
+_NOTE = "cdc_lakehouse_step"
+_FIRST_LOOK = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A table as its next writer has read it."""
+
+    version: int
+    number: int
+    """Of its newest step; 0 before the first."""
+    attempt: str | None
+    silver: int | None
+    """The step of silver that the newest step was written for; None where nothing says so."""
+
+
+def standing_of(uri: str) -> Standing:
+    """The table must be there."""
+    try:
+        delta = DeltaTable(uri, storage_options=delta_options(uri))
+        note = _newest_note(delta)
+        number = delta.transaction_version(STEPS_ID) or 0
+    except (DeltaError, OSError) as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    if note is None or note["number"] != number:
+        return Standing(delta.version(), number, attempt=None, silver=None)
+    return Standing(delta.version(), number, attempt=note["attempt"], silver=note["silver"])
+
+
+def commit_step(
+    statement: Callable[[], None],
+    *,
+    session: SparkSession,
+    uri: str,
+    table: str,
+    read: Standing,
+    silver: int,
+    attempt: str,
+) -> None:
+    """Run a statement that is right only if the table is as it was `read`, for the step `silver` of silver.
+
+    A second call does nothing and raises `SupersededError`, unless it is this attempt's own.
+    """
+    note = json.dumps({_NOTE: {"number": read.number + 1, "attempt": attempt, "silver": silver}})
+    try:
+        with numbered_statement(session, STEPS_ID, number=read.number + 1, metadata=note):
+            statement()
+    except Exception:
+        if _is_committed(uri, read, attempt=attempt):
+            logger.warning("commit threw but had happened", extra={"number": read.number + 1})
+            return
+        if standing_of(uri).number > read.number:
+            raise SupersededError(table=table, seq=silver - 1, attempt=attempt) from None
+        raise
+    if not _is_committed(uri, read, attempt=attempt):
+        raise SupersededError(table=table, seq=silver - 1, attempt=attempt)
+
+
+def _is_committed(uri: str, read: Standing, *, attempt: str) -> bool:
+    now = standing_of(uri)
+    return (now.number, now.attempt) == (read.number + 1, attempt)
+
+
+def _newest_note(delta: DeltaTable) -> Mapping[str, Any] | None:
+    for most in (_FIRST_LOOK, None):
+        for commit in delta.history(most):
+            note = _note_in(commit.get("userMetadata") or "")
+            if note is not None:
+                return note
+    return None
+
+
+def _note_in(metadata: str) -> Mapping[str, Any] | None:
+    try:
+        document = json.loads(metadata)
+    except ValueError:
+        return None
+    note = document.get(_NOTE) if isinstance(document, dict) else None
+    return note if isinstance(note, dict) else None
