@@ -35,7 +35,9 @@ class Batch:
         key = F.when(op == "c", keys + F.col("offset")).otherwise(self._known_key(keys))
         events = offsets.select("offset", op.alias("op"), key.alias("id"))
         told = self._told(schema)
-        return events.select(*(_of_type(told.get(field.name), field.dataType, field.name) for field in schema))
+        return events.select(
+            *(_of_type(told.get(field.name), field.dataType, field.name) for field in schema)
+        )
 
     def _known_key(self, keys: int) -> Column:
         drawn = F.xxhash64("offset", F.lit(self.number), F.lit("key"))
@@ -48,7 +50,14 @@ class Batch:
         offset = F.col("offset")
         commit = 1_000 + 1_000 * F.floor(offset / _EVENTS_PER_TRANSACTION)
         one, zero, row = F.lit(1), F.lit(0), 1_000 + offset * 250
-        place = {"phase": one, "commit": commit, "streamed": one, "row": row, "order_in_tx": zero, "kind": zero}
+        place = {
+            "phase": one,
+            "commit": commit,
+            "streamed": one,
+            "row": row,
+            "order_in_tx": zero,
+            "kind": zero,
+        }
         at = F.timestamp_micros(F.lit(1_770_000_000_000_000) + offset)
         source = {"snapshot": F.lit("false"), "ts": at, "tx_id": commit, "lsn": row}
         after = F.struct(*(value.alias(name) for name, value in row_of(F.col("id"), offset + 1).items()))

@@ -146,7 +146,9 @@ def _with_system_columns(rows: DataFrame) -> DataFrame:
     """As a snapshot leaves them."""
     zero = F.lit(0).cast("bigint")
     fields = ("epoch", "phase", "commit", "streamed", "row", "order_in_tx", "kind")
-    position = F.struct(*((F.lit(1).cast("bigint") if each == "commit" else zero).alias(each) for each in fields))
+    position = F.struct(
+        *((F.lit(1).cast("bigint") if each == "commit" else zero).alias(each) for each in fields)
+    )
     return rows.select(
         "*",
         F.lit("r").alias("_cdc_op"),

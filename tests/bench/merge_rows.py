@@ -34,7 +34,9 @@ def row_of(key: Column, version: Column) -> dict[str, Column]:
     return {
         "id": key,
         "customer_id": F.pmod(dice, F.lit(1_000_003)),
-        "status": F.element_at(F.split(F.lit("new,paid,sent,done"), ","), F.pmod(dice, F.lit(4)).cast("int") + 1),
+        "status": F.element_at(
+            F.split(F.lit("new,paid,sent,done"), ","), F.pmod(dice, F.lit(4)).cast("int") + 1
+        ),
         "note": F.concat(F.lit("order of "), F.hex(dice), F.lit(" "), F.hex(F.xxhash64(dice))),
         "amount": (F.pmod(dice, F.lit(10_000_000)) / 100).cast("decimal(12,2)"),
         "quantity": F.pmod(dice, F.lit(97)).cast("int"),

@@ -32,7 +32,7 @@ def plain(lake: MergeLake, span: Span) -> None:
         FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY position DESC) AS place
               FROM delta.`{lake.bronze}` WHERE offset >= {start} AND offset < {until})
         WHERE place = 1
-        """  # noqa: S608 - names of our own
+        """
     ).createOrReplaceTempView("changes")
     values = ", ".join(f"s.{name}" for name in NAMES)
     session.sql(
@@ -41,7 +41,7 @@ def plain(lake: MergeLake, span: Span) -> None:
         WHEN MATCHED AND s.op = 'd' THEN DELETE
         WHEN MATCHED THEN UPDATE SET {", ".join(f"t.{name} = s.{name}" for name in NAMES)}
         WHEN NOT MATCHED AND s.op != 'd' THEN INSERT ({", ".join(NAMES)}) VALUES ({values})
-        """  # noqa: S608
+        """
     ).collect()
 
 

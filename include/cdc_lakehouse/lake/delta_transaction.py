@@ -212,6 +212,15 @@ class DeltaTransaction:
         """The version that the commit builds on."""
         return int(self._transaction.readVersion())
 
+    @property
+    def java(self) -> JavaObject:
+        """Delta's own, for `lake.row_replacement`."""
+        return self._transaction
+
+    def properties(self) -> dict[str, str]:
+        metadata = json.loads(self._transaction.metadata().json())["metaData"]
+        return dict(metadata.get("configuration", {}))
+
     def versions_of(self, applications: Iterable[str]) -> dict[str, int | None]:
         """Of transaction ids; nobody else can move them until the commit, or the commit raises.
 

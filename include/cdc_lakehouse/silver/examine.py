@@ -52,6 +52,9 @@ class WorkFacts:
     """Rows that came from another key and left values there."""
     sends_again: bool = False
     """Whether a transaction names two commits before it."""
+    deletes: int = 0
+    snapshot_rows: int = 0
+    """Rows that a snapshot read: older than any streamed event of their epoch, whatever their commits say."""
 
     @property
     def events(self) -> int:
@@ -86,6 +89,8 @@ def examine(rows: DataFrame, *, table: str) -> WorkFacts:
         unavailable=unavailable_in(rows) if _sum(found, "lacking") else (),
         moves=_sum(found, "moves"),
         sends_again=_sum(found, "recommitted") > 0,
+        deletes=_sum(found, "deletes"),
+        snapshot_rows=_sum(found, "snapshot_rows"),
     )
 
 
@@ -102,6 +107,8 @@ def _counted(rows: DataFrame) -> list[Row]:
         "undecoded": ~decoded,
         "ignored": ~waiting & (~decoded | ignored),
         "truncates": decoded & (op == Operation.TRUNCATE),
+        "deletes": decoded & (op == Operation.DELETE),
+        "snapshot_rows": is_row & (F.col("position.phase") == 0),
         "lacking": is_row & (F.size("unavailable") > 0),
         "moves": is_row & (op == Operation.CREATE) & (F.size("unavailable") > 0),
         **{f"{kind} count": decoded & condition for kind, condition in unsupported().items()},

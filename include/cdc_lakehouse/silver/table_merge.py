@@ -24,7 +24,14 @@ from cdc_lakehouse.silver.merge import MergeResult, merge
 from cdc_lakehouse.silver.merge_plan import DELETED, MergePlan
 from cdc_lakehouse.silver.plan import next_ledger, standing_on
 from cdc_lakehouse.silver.refold import REFOLDED
-from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, add_system_columns, as_wide_as, silver_schema
+from cdc_lakehouse.silver.replace_rows import MOST_CHANGES, replace_rows, suits
+from cdc_lakehouse.silver.table_schema import (
+    add_system_columns,
+    as_wide_as,
+    silver_properties,
+    silver_schema,
+    switch_vectors,
+)
 from cdc_lakehouse.silver.tombstones import bury
 
 logger = logging.getLogger(__name__)
@@ -36,6 +43,8 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     table, lake = task.table, application.lake
     started = time.monotonic()
     changes = changes_of(session, lake, task)
+    if changes.facts.events <= MOST_CHANGES:
+        changes.rows.persist()
     uri = lake.silver(table.name)
     rows, is_new = _fitted(session, application, task, changes)
     read = time.monotonic()
@@ -48,13 +57,36 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         cleared=None if changes.applied.cleared == task.before.applied.cleared else changes.applied.cleared,
         refolds=REFOLDED in rows.columns,
     )
-    if table.deletes is Deletes.HARD:
+    if table.deletes is Deletes.HARD and (is_new or plan.refolds or changes.facts.deletes):
         bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
-    result = merge(session, uri, changes=rows, plan=plan, ledger=ledger)
-    rows.unpersist()
+    result = _applied(session, task, changes, rows, plan=plan, ledger=ledger, uri=uri)
+    changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": changes.facts.events})
     return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
+
+
+def _applied(
+    session: SparkSession,
+    task: MergeTask,
+    changes: Changes,
+    rows: DataFrame,
+    *,
+    plan: MergePlan,
+    ledger: Ledger,
+    uri: str,
+) -> MergeResult:
+    facts, reached = changes.facts, task.before.applied.reached
+    table = schema_of(session, uri)
+    if table is None or not suits(plan, rows, table, events=facts.events):
+        return merge(session, uri, changes=rows, plan=plan, ledger=ledger)
+    certain = (
+        not (plan.refolds or facts.snapshot_rows)
+        and facts.lowest is not None
+        and reached is not None
+        and facts.lowest > reached
+    )
+    return replace_rows(session, uri, changes=rows, plan=plan, ledger=ledger, certain=certain)
 
 
 def _fitted(
@@ -67,11 +99,14 @@ def _fitted(
     wanted = silver_schema(changes.rows.schema, deletes=table.deletes)
     existing = schema_of(session, uri)
     if existing is None:
-        create_if_missing(session, uri, schema=wanted, properties=SILVER_PROPERTIES)
+        create_if_missing(
+            session, uri, schema=wanted, properties=silver_properties(vectors=table.deletion_vectors)
+        )
         return changes.rows, True
     if DELETED in existing.names and table.deletes is Deletes.HARD:
         raise DeletedRowsKeptError(table=table.name)
     follow_bronze(session, application, task, existing=existing, wanted=wanted, columns=columns)
+    switch_vectors(session, uri, on=table.deletion_vectors)
     add_system_columns(session, uri, existing=existing, wanted=wanted)
     return as_wide_as(existing, changes.rows), False
 
