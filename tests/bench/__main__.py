@@ -27,9 +27,9 @@ from bench.workloads import (  # type: ignore[import-not-found]
     DRAIN,
     LEDGER,
     MEMORY,
-    MERGES,
     TABLES,
     UDF,
+    Merge,
     chosen,
 )
 
@@ -108,7 +108,7 @@ def _measured(
         _say("tables")
         for part in measure_tables.measure(folder=folder / "tables"):
             yield part, []
-    merges = [each.name for each in MERGES if each.name in names]
+    merges = [name for name in names if Merge.named(name)]
     if merges:
         _say("merge")
         for part in measure_merge.measure(

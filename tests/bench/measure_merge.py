@@ -17,7 +17,7 @@ from bench.merge_variants import VARIANTS  # type: ignore[import-not-found]
 from bench.processes import cpu_seconds, tree_of  # type: ignore[import-not-found]
 from bench.results import Lap, Result, summary  # type: ignore[import-not-found]
 from bench.spark_session import engine  # type: ignore[import-not-found]
-from bench.workloads import MERGES, SMALL, Merge  # type: ignore[import-not-found]
+from bench.workloads import SMALL, Merge  # type: ignore[import-not-found]
 from cdc_lakehouse.application.session import LazySession
 
 IN_SMALL = "ours_in_1m"
@@ -38,9 +38,10 @@ def measure(
     variants = [name for name in VARIANTS if name in (only or tuple(VARIANTS))]
     small: dict[tuple[str, int], Result] = {}
     with engine(folder, records=folder) as spark:
-        for rows in sorted({each.rows for each in MERGES if each.name in names}):
+        merges = [merge for name in names if (merge := Merge.named(name)) is not None]
+        for rows in sorted({each.rows for each in merges}):
             lake = merge_lake(LazySession("bench"), folder / f"lake_{rows}", rows=rows)
-            for workload in (each for each in MERGES if each.name in names and each.rows == rows):
+            for workload in (each for each in merges if each.rows == rows):
                 laps = _laps(lake, workload, variants, repetitions=repetitions, jvm=spark.jvm)
                 found = [_told(workload, name, laps[name]) for name in variants]
                 what = (workload.spread, workload.changes)

@@ -16,7 +16,8 @@ from bench.results import Result  # type: ignore[import-not-found]
 from bench.targets import Outcome, outcomes  # type: ignore[import-not-found]
 
 FOLDER = Path(__file__).parent / "results"
-_FILES = ("latest.json", "latest.md", "latest.png")
+_MERGES = "latest_merge.png"
+_FILES = ("latest.json", "latest.md", "latest.png", _MERGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,13 @@ def _draw(results: Sequence[Result], path: Path) -> None:
         return
     from bench.chart import draw  # type: ignore[import-not-found]
 
-    draw(results, path)
+    draw([each for each in results if each.part != "merge"], path)
+    merges = path.with_name(_MERGES)
+    merges.unlink(missing_ok=True)
+    if any(each.part == "merge" for each in results):
+        from bench.merge_chart import draw_merges  # type: ignore[import-not-found]
+
+        draw_merges(results, merges)
 
 
 def markdown(run: Run) -> str:

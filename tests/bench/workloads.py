@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -110,6 +111,18 @@ class Merge:
     def name(self) -> str:
         return f"merge_{self.spread}_{_short(self.changes)}_in_{_short(self.rows)}"
 
+    @classmethod
+    def named(cls, name: str) -> Merge | None:
+        """Of any size: `merge_recent_5k_in_2m`."""
+        found = re.fullmatch(r"merge_(uniform|recent)_(\d+)([km])_in_(\d+)([km])", name)
+        if found is None:
+            return None
+        changes, rows = (int(found[at]) * _UNITS[found[at + 1]] for at in (2, 4))
+        return cls(rows, changes, "uniform" if found[1] == "uniform" else "recent")
+
+
+_UNITS = {"k": 1_000, "m": 1_000_000}
+
 
 def _short(count: int) -> str:
     return f"{count // 1_000_000}m" if count >= 1_000_000 else f"{count // 1_000}k"
@@ -137,4 +150,5 @@ def chosen(only: str | None) -> list[str]:
     everything = [name for names in parts.values() for name in names]
     if only is None:
         return everything
-    return parts.get(only) or [name for name in everything if name == only]
+    merge = Merge.named(only)
+    return parts.get(only) or ([merge.name] if merge else [name for name in everything if name == only])

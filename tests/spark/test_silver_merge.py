@@ -84,7 +84,7 @@ def test_a_result_counts_every_record_once(level):
     assert result.ranges == {TOPIC: {"0": (3, 7)}}
     assert result.counts == {
         "read": 4, "events": 3, "ignored": 1, "undecodable": 0, "parked": 0, "decoded_again": 0,
-        "late_offsets": 0,
+        "late_offsets": 0, "truncates": 0,
         "rows_inserted": 1, "rows_updated": 1, "rows_deleted": 1,
     }  # fmt: skip
     assert notes(level.silver(ORDERS)) == {1: "uno", 3: "three", 4: None}

@@ -117,4 +117,5 @@ def test_a_part_is_all_its_workloads():
     assert chosen("decode")[0] == "decode_envelope"
     assert chosen("udf_wide") == ["udf_wide"]
     assert chosen("nothing") == []
+    assert chosen("merge_recent_5k_in_2m") == ["merge_recent_5k_in_2m"]
     assert len(chosen(None)) == len(UDF) + len(DECODE) + 3 + len(TABLES) + len(MERGES)

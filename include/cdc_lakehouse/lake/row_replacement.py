@@ -20,7 +20,8 @@ FILE, ROW = "_cdc_file", "_cdc_row"
 """Columns that say where a row is: `_metadata.file_path` and `_metadata.row_index`."""
 _SQL = "org.apache.spark.sql"
 _COMMANDS = f"{_SQL}.delta.commands"
-_CHANGE_FEED = "delta.enableChangeDataFeed"
+_TOLD_BY_MERGE = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
+"""What a table may want to be told of a row that changed: only MERGE does."""
 _VECTORS = "delta.enableDeletionVectors"
 
 
@@ -43,7 +44,9 @@ class RowReplacement:
         except NotSupportedYetError:
             return None
         properties = transaction.properties()
-        if properties.get(_VECTORS) != "true" or properties.get(_CHANGE_FEED) == "true":
+        if properties.get(_VECTORS) != "true" or any(
+            properties.get(each) == "true" for each in _TOLD_BY_MERGE
+        ):
             return None
         return cls(session, transaction)
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from operator import and_, or_
+from operator import and_
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import AtomicType, DateType, IntegralType, StringType, StructType
+from pyspark.sql.types import AtomicType, StructType
 
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.row_replacement import FILE, ROW, RowReplacement
 from cdc_lakehouse.lake.transaction import commit
+from cdc_lakehouse.silver.changed_keys import ChangedKeys
 from cdc_lakehouse.silver.fold import GONE
 from cdc_lakehouse.silver.merge import MergeResult, merge
 from cdc_lakehouse.silver.merge_plan import MergePlan
@@ -32,18 +33,6 @@ _SAME_TRANSACTION = "same_transaction"
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """Of the changes."""
-
-    rows: int
-    """That are there when they are applied."""
-    has_null: bool
-    lowest: object
-    """Of the first column, where Delta can skip files by it."""
-    highest: object
-
-
-@dataclass(frozen=True, slots=True)
 class Matches:
     """Rows of silver that have the key of a change, and are not newer than it."""
 
@@ -55,7 +44,7 @@ class Matches:
     """Of a transaction that silver knows: more than its commit has to be compared."""
 
 
-def suits(plan: MergePlan, changes: DataFrame, table: StructType, *, events: int) -> bool:
+def suits(plan: MergePlan, changes: DataFrame, table: StructType) -> bool:
     """Whether what is written is known without the rows that are there, and no others go.
 
     Values in values may have their parts in another order than the table: MERGE knows how to put them.
@@ -66,7 +55,7 @@ def suits(plan: MergePlan, changes: DataFrame, table: StructType, *, events: int
         if field.name in plan.names
     )
     partial = plan.keeps_deleted or plan.lacking or plan.cleared is not None
-    return not partial and same and events <= MOST_CHANGES
+    return not partial and same
 
 
 def replace_rows(
@@ -82,21 +71,11 @@ def replace_rows(
 
     `certain` says that no event has the commit of one that silver has applied, or an older one.
     """
-    keys = _keys(changes, plan)
+    keys = ChangedKeys.of(changes, plan.keys)
     replacement = None if keys.has_null else RowReplacement.begun(session, uri)
     if replacement is None:
-        return merge(session, uri, changes=changes, plan=plan, ledger=ledger)
+        return merge(session, uri, changes=changes, plan=plan, ledger=ledger, keys=keys)
     return _Replacing(session, uri, changes, plan, keys, replacement).run(ledger, certain=certain)
-
-
-def _keys(changes: DataFrame, plan: MergePlan) -> Keys:
-    first = plan.keys[0]
-    skips = isinstance(changes.schema[first].dataType, IntegralType | DateType | StringType)
-    column = F.col(quoted(first))
-    ends = [(each(column) if skips else F.lit(None)) for each in (F.min, F.max)]
-    is_null = reduce(or_, (F.col(quoted(name)).isNull() for name in plan.keys))
-    row = changes.agg(F.count_if(~F.col(GONE)), F.count_if(is_null), *ends).collect()[0]
-    return Keys(row[0], row[1] > 0, row[2], row[3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +84,7 @@ class _Replacing:
     uri: str
     changes: DataFrame
     plan: MergePlan
-    keys: Keys
+    keys: ChangedKeys
     replacement: RowReplacement
 
     def run(self, ledger: Ledger, *, certain: bool) -> MergeResult:
@@ -126,10 +105,9 @@ class _Replacing:
         self.replacement.add(self._written(fresh))
         found.unpersist()
         state = commit(lambda: self.replacement.commit(ledger), uri=self.uri, ledger=ledger)
-        stale_rows = matches.stale
         return MergeResult(
             version=state.version,
-            inserted=self.keys.rows - matches.updated - stale_rows,
+            inserted=self.keys.there - matches.updated - matches.stale,
             updated=matches.updated,
             deleted=matches.deleted,
         )
@@ -151,11 +129,9 @@ class _Replacing:
         ).persist()
 
     def _rows(self) -> DataFrame:
-        """Those of silver between the first and the last key: literals, by which Delta skips files."""
+        """Those of silver that may have one of the keys."""
         reader = self.session.read.format("delta").option("versionAsOf", self.replacement.version)
-        rows = reader.load(self.uri)
-        if self.keys.lowest is not None:
-            rows = rows.where(F.col(quoted(self.plan.keys[0])).between(self.keys.lowest, self.keys.highest))
+        rows = reader.load(self.uri).alias("t").where(self.keys.contain("t"))
         names = [*self.plan.keys, *_GATE]
         return rows.select(
             *map(quoted, names),
@@ -172,7 +148,7 @@ class _Replacing:
     def _written(self, fresh: DataFrame) -> DataFrame:
         values = self.plan.new_row()
         table = self.session.read.format("delta").load(self.uri).schema
-        parts = 1 if self.keys.rows <= _ROWS_PER_FILE else 2
+        parts = 1 if self.keys.there <= _ROWS_PER_FILE else 2
         rows = fresh.alias("f").select(
             *(values.get(each.name, F.lit(None)).cast(each.dataType).alias(each.name) for each in table)
         )

@@ -16,6 +16,7 @@ from cdc_lakehouse.errors import DeletedRowsKeptError
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
+from cdc_lakehouse.silver.changed_keys import ChangedKeys
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, refuse_system_names
 from cdc_lakehouse.silver.follow import follow_bronze
@@ -78,8 +79,11 @@ def _applied(
 ) -> MergeResult:
     facts, reached = changes.facts, task.before.applied.reached
     table = schema_of(session, uri)
-    if table is None or not suits(plan, rows, table, events=facts.events):
+    if facts.events > MOST_CHANGES or table is None:
         return merge(session, uri, changes=rows, plan=plan, ledger=ledger)
+    if not suits(plan, rows, table):
+        keys = ChangedKeys.of(rows, plan.keys)
+        return merge(session, uri, changes=rows, plan=plan, ledger=ledger, keys=keys)
     certain = (
         not (plan.refolds or facts.snapshot_rows)
         and facts.lowest is not None

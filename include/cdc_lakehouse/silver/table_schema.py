@@ -20,7 +20,7 @@ SILVER_PROPERTIES = {_VECTORS: "true", "delta.enableTypeWidening": "true"}
 
 
 def silver_properties(*, vectors: bool) -> dict[str, str]:
-    """Of a new table. Who does not know deletion vectors cannot read one that was ever allowed to have any."""
+    """Of a new table. Who does not know deletion vectors cannot read one that may ever have had any."""
     return {name: value for name, value in SILVER_PROPERTIES.items() if vectors or name != _VECTORS}
 
 
