@@ -217,10 +217,6 @@ class DeltaTransaction:
         """Delta's own, for `lake.row_replacement`."""
         return self._transaction
 
-    def properties(self) -> dict[str, str]:
-        metadata = json.loads(self._transaction.metadata().json())["metaData"]
-        return dict(metadata.get("configuration", {}))
-
     def versions_of(self, applications: Iterable[str]) -> dict[str, int | None]:
         """Of transaction ids; nobody else can move them until the commit, or the commit raises.
 

@@ -43,7 +43,8 @@ class RowReplacement:
             transaction = DeltaTransaction.start(session, uri)
         except NotSupportedYetError:
             return None
-        properties = transaction.properties()
+        metadata = json.loads(transaction.java.metadata().json())["metaData"]
+        properties = metadata.get("configuration", {})
         if properties.get(_VECTORS) != "true" or any(
             properties.get(each) == "true" for each in _TOLD_BY_MERGE
         ):
