@@ -72,7 +72,8 @@ def replace_rows(
     `certain` says that no event has the commit of one that silver has applied, or an older one.
     """
     keys = ChangedKeys.of(changes, plan.keys)
-    replacement = None if keys.has_null else RowReplacement.begun(session, uri)
+    is_too_much = keys.has_null or keys.there > MOST_CHANGES
+    replacement = None if is_too_much else RowReplacement.begun(session, uri)
     if replacement is None:
         return merge(session, uri, changes=changes, plan=plan, ledger=ledger, keys=keys)
     return _Replacing(session, uri, changes, plan, keys, replacement).run(ledger, certain=certain)
