@@ -88,7 +88,7 @@ test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 	@$(RUN) -m pytest tests/stack --ignore tests/stack/test_7_cluster.py
 test-cluster: $(FETCHED) ## A Spark cluster with the lake in a bucket; not part of `make test`
 	@$(RUN) -m pytest tests/stack/test_7_cluster.py
-bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain, tables or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
+bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain, tables, merge or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
 	@$(RUN) -m artifacts fetch --group spark-bench || echo "no jar of Spark's own Avro reader: from_avro will be skipped"
 	@PYTHONPATH=include:tests $(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(PROFILE),--profile) $(if $(REFERENCE),--reference)
 fuzz: $(READY) $(if $(GUIDED),$(ATHERIS)) ## Damaged records through all decoders: FUZZ_SECONDS=60, SEED=1; GUIDED=1 by coverage

@@ -14,6 +14,7 @@ from bench import (  # type: ignore[import-not-found]
     measure_decode,
     measure_drain,
     measure_memory,
+    measure_merge,
     measure_spark,
     measure_tables,
 )
@@ -28,6 +29,7 @@ from bench.workloads import (  # type: ignore[import-not-found]
     MEMORY,
     TABLES,
     UDF,
+    Merge,
     chosen,
 )
 
@@ -39,10 +41,12 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def main(
     *,
     only: Annotated[
-        str | None, typer.Option(help="A part (udf, decode, memory, drain, tables) or a workload.")
+        str | None, typer.Option(help="A part (udf, decode, memory, drain, tables, merge) or a workload.")
     ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="The warm-up not counted.")] = LEAST_REPETITIONS,
-    variants: Annotated[str | None, typer.Option(help="Some variants of udf or drain, by commas.")] = None,
+    variants: Annotated[
+        str | None, typer.Option(help="Some variants of udf, drain or merge, by commas.")
+    ] = None,
     reference: Annotated[bool, typer.Option("--reference", help="Copy to results/reference.")] = False,
     profile: Annotated[
         bool, typer.Option("--profile", help="Where ours spends its time, one workload.")
@@ -51,7 +55,7 @@ def main(
     """Decode the same records in every way that we know."""
     names = chosen(only)
     if not names:
-        known = ", ".join(("udf", "decode", "memory", "drain", "tables", *chosen(None)))
+        known = ", ".join(("udf", "decode", "memory", "drain", "tables", "merge", *chosen(None)))
         sys.exit(f"error: no part or workload {only!r}; there are {known}")
     if reference and (only or variants or repetitions < LEAST_REPETITIONS):
         sys.exit(f"error: a reference run measures everything, {LEAST_REPETITIONS} times at least")
@@ -103,6 +107,13 @@ def _measured(
     if set(TABLES) & set(names):
         _say("tables")
         for part in measure_tables.measure(folder=folder / "tables"):
+            yield part, []
+    merges = [name for name in names if Merge.named(name)]
+    if merges:
+        _say("merge")
+        for part in measure_merge.measure(
+            names=merges, repetitions=repetitions, folder=folder / "merge", only=wanted
+        ):
             yield part, []
 
 

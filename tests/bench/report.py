@@ -16,7 +16,8 @@ from bench.results import Result  # type: ignore[import-not-found]
 from bench.targets import Outcome, outcomes  # type: ignore[import-not-found]
 
 FOLDER = Path(__file__).parent / "results"
-_FILES = ("latest.json", "latest.md", "latest.png")
+_MERGES = "latest_merge.png"
+_FILES = ("latest.json", "latest.md", "latest.png", _MERGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,13 @@ def _draw(results: Sequence[Result], path: Path) -> None:
         return
     from bench.chart import draw  # type: ignore[import-not-found]
 
-    draw(results, path)
+    draw([each for each in results if each.part != "merge"], path)
+    merges = path.with_name(_MERGES)
+    merges.unlink(missing_ok=True)
+    if any(each.part == "merge" for each in results):
+        from bench.merge_chart import draw_merges  # type: ignore[import-not-found]
+
+        draw_merges(results, merges)
 
 
 def markdown(run: Run) -> str:
@@ -65,7 +72,11 @@ def markdown(run: Run) -> str:
             *_head(run.environment),
             "",
             *_targets(outcomes(run.results)),
-            *(line for part in ("udf", "decode", "drain", "tables") for line in _part(part, run.results)),
+            *(
+                line
+                for part in ("udf", "decode", "drain", "tables", "merge")
+                for line in _part(part, run.results)
+            ),
             *(["", "Not measured:", "", *(f"- {each}" for each in run.skipped)] if run.skipped else []),
             "",
         ]
@@ -121,7 +132,7 @@ def _part(part: str, results: Sequence[Result]) -> list[str]:
 
 def _told(part: str) -> dict[str, str]:
     """Variant -> what it does."""
-    if part == "tables":
+    if part in ("tables", "merge"):
         return {}
     known = {"udf": spark_variants, "decode": decode_variants, "drain": drain_variants}
     told = {name: variant.does for name, variant in known[part].VARIANTS.items()}
@@ -156,8 +167,17 @@ _TITLES = {
     "decode": "Decoding alone, one core",
     "drain": "From Kafka to a commit in bronze",
     "tables": "A hundred small tables in one application",
+    "merge": "Changes merged into a large table",
 }
 _NOTES = {
+    "merge": [
+        "- `ours`: all that `silver_merge` does with the table, from the look to the commit",
+        "- `plain`: the newest event of each key by `row_number`, then MERGE with update, delete and insert; "
+        "no deletion vectors, Spark's 200 and Delta's 50 partitions",
+        "- tables of ten columns in files of 1.5 million rows; of ten events eight update a row, one creates "
+        "one, one deletes one; `recent`: of the newest keys, ten times as many as there are changes",
+        "- records/s are changes by the clock; `ours_in_1m`: as many changes in the table of a million rows",
+    ],
     "tables": [
         "- a real broker, a hundred topics of two partitions, 500 records for each table before `tables_new` "
         "and before `tables_news`; records/s are those of all tables together, 50,000 in every round",

@@ -52,6 +52,24 @@ TARGETS = (
     Target("the ledger, per batch", "drain_ledger", "ours", "plain", "milliseconds", 150, 0),
     Target("an idle table of a hundred", "tables_idle", "ours", "ours", "ms per table", 20, 2),
     Target("a small table with news, of a hundred", "tables_news", "ours", "ours", "ms per table", 600, 50),
+    Target(
+        "MERGE 10 k uniform changes into 20 M rows",
+        "merge_uniform_10k_in_20m",
+        "ours",
+        "plain",
+        "rate",
+        5,
+        20,
+    ),
+    Target(
+        "MERGE 10 k recent changes, 20 M rows against 1 M",
+        "merge_recent_10k_in_20m",
+        "ours",
+        "ours_in_1m",
+        "slowdown",
+        1.5,
+        1.1,
+    ),
     Target("memory of a Python worker", "udf_memory", "ours", "baseline", "memory", 1.2, 1),
 )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from typing import Literal
 
 from bench.shapes import ARRAYS, NARROW, ORDERS, STRINGS, WIDE  # type: ignore[import-not-found]
 from bench.streams import Stream  # type: ignore[import-not-found]
@@ -97,16 +99,56 @@ TABLES = ("tables_new", "tables_news", "tables_idle", "tables_merge")
 """Rounds over a hundred small tables, each on top of the one before (`bench.measure_tables`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """So many changes into a table of so many rows (`bench.measure_merge`)."""
+
+    rows: int
+    changes: int
+    spread: Literal["uniform", "recent"]
+
+    @property
+    def name(self) -> str:
+        return f"merge_{self.spread}_{_short(self.changes)}_in_{_short(self.rows)}"
+
+    @classmethod
+    def named(cls, name: str) -> Merge | None:
+        """Of any size: `merge_recent_5k_in_2m`."""
+        found = re.fullmatch(r"merge_(uniform|recent)_(\d+)([km])_in_(\d+)([km])", name)
+        if found is None:
+            return None
+        changes, rows = (int(found[at]) * _UNITS[found[at + 1]] for at in (2, 4))
+        return cls(rows, changes, "uniform" if found[1] == "uniform" else "recent")
+
+
+_UNITS = {"k": 1_000, "m": 1_000_000}
+
+
+def _short(count: int) -> str:
+    return f"{count // 1_000_000}m" if count >= 1_000_000 else f"{count // 1_000}k"
+
+
+SMALL, LARGE = 1_000_000, 20_000_000
+MERGES = tuple(
+    Merge(rows, changes, spread)
+    for rows in (SMALL, LARGE)
+    for spread in ("uniform", "recent")
+    for changes in (1_000, 10_000, 100_000)
+)
+
+
 def chosen(only: str | None) -> list[str]:
-    """Workloads by a part (`udf`, `decode`, `memory`, `drain`, `tables`), by their own name, or all."""
+    """Workloads by a part (`udf`, `drain`, `merge`, …), by their own name, or all."""
     parts = {
         "udf": [each.name for each in UDF],
         "decode": [each.name for each in DECODE],
         "memory": [MEMORY],
         "drain": [DRAIN, LEDGER],
         "tables": list(TABLES),
+        "merge": [each.name for each in MERGES],
     }
     everything = [name for names in parts.values() for name in names]
     if only is None:
         return everything
-    return parts.get(only) or [name for name in everything if name == only]
+    merge = Merge.named(only)
+    return parts.get(only) or ([merge.name] if merge else [name for name in everything if name == only])

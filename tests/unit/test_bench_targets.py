@@ -8,9 +8,20 @@ import pytest
 
 from bench.drain_variants import VARIANTS as DRAINS  # type: ignore[import-not-found]
 from bench.ledger_cost import WAYS  # type: ignore[import-not-found]
+from bench.measure_merge import IN_SMALL  # type: ignore[import-not-found]
+from bench.merge_variants import VARIANTS as MERGERS  # type: ignore[import-not-found]
 from bench.results import Lap, Result, summary  # type: ignore[import-not-found]
 from bench.targets import Outcome, Target, outcomes, verdict  # type: ignore[import-not-found]
-from bench.workloads import DECODE, DRAIN, LEDGER, MEMORY, TABLES, UDF, chosen  # type: ignore[import-not-found]
+from bench.workloads import (  # type: ignore[import-not-found]
+    DECODE,
+    DRAIN,
+    LEDGER,
+    MEMORY,
+    MERGES,
+    TABLES,
+    UDF,
+    chosen,
+)
 
 FASTER = Target("a rate", "w", "ours", "baseline", "rate", floor=18, goal=25)
 SMALLER = Target("a memory", "w", "ours", "baseline", "memory", floor=1.2, goal=1)
@@ -91,6 +102,7 @@ def test_every_target_names_variants_that_are_measured():
     measured |= {(MEMORY, "ours"), (MEMORY, "baseline")}
     measured |= {(DRAIN, name) for name in DRAINS} | {(LEDGER, name) for name in WAYS}
     measured |= {(name, "ours") for name in TABLES}
+    measured |= {(each.name, name) for each in MERGES for name in (*MERGERS, IN_SMALL)}
     named = {
         (each.target.workload, name)
         for each in outcomes([])
@@ -105,4 +117,5 @@ def test_a_part_is_all_its_workloads():
     assert chosen("decode")[0] == "decode_envelope"
     assert chosen("udf_wide") == ["udf_wide"]
     assert chosen("nothing") == []
-    assert len(chosen(None)) == len(UDF) + len(DECODE) + 3 + len(TABLES)
+    assert chosen("merge_recent_5k_in_2m") == ["merge_recent_5k_in_2m"]
+    assert len(chosen(None)) == len(UDF) + len(DECODE) + 3 + len(TABLES) + len(MERGES)

@@ -157,6 +157,9 @@ class TableOptions(_Section):
     at a type that cannot hold what is there; `side_column` gives the values of such a type a column of their
     own, `x__v2` beside `x`; `strict` stops silver at any change until a person has taken it."""
     quarantine_limit: QuarantineLimit = QuarantineLimit()
+    deletion_vectors: bool = True
+    """Whether silver marks rows as gone instead of writing their files again; `false` for readers that do not
+    know deletion vectors: merges of such a table take several times as long."""
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 500_000
     """Records per micro-batch over all partitions: one bronze commit each."""
     verify: bool = False

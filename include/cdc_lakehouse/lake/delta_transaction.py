@@ -212,6 +212,11 @@ class DeltaTransaction:
         """The version that the commit builds on."""
         return int(self._transaction.readVersion())
 
+    @property
+    def java(self) -> JavaObject:
+        """Delta's own, for `lake.row_replacement`."""
+        return self._transaction
+
     def versions_of(self, applications: Iterable[str]) -> dict[str, int | None]:
         """Of transaction ids; nobody else can move them until the commit, or the commit raises.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from cdc_lakehouse.lake.delta_transaction import NTZ_FEATURE, create_table
+from cdc_lakehouse.lake.filesystem import delta_options
 from cdc_lakehouse.lake.names import literal, quoted
 
 LOG_RETENTION = "interval 365 days"
@@ -28,6 +30,14 @@ def allow_timestamps(session: SparkSession, uri: str) -> None:
     """Before the table gets its first TIMESTAMP_NTZ column. A second call changes nothing."""
     features = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in NTZ_FEATURE.items())
     session.sql(f"ALTER TABLE {quoted('delta', uri)} SET TBLPROPERTIES ({features})")
+
+
+def properties_of(uri: str) -> Mapping[str, str]:
+    """As the newest version has them."""
+    found: Mapping[str, str] = (
+        deltalake.DeltaTable(uri, storage_options=delta_options(uri)).metadata().configuration
+    )
+    return found
 
 
 def schema_of(session: SparkSession, uri: str) -> StructType | None:

@@ -60,6 +60,9 @@ class WorkFacts:
     """Rows that went to another key."""
     sends_again: bool = False
     """Whether a transaction names two commits before it."""
+    deletes: int = 0
+    snapshot_rows: int = 0
+    """Rows that a snapshot read: older than any streamed event of their epoch, whatever their commits say."""
 
     @property
     def events(self) -> int:
@@ -98,6 +101,8 @@ def examine(rows: DataFrame, *, table: str, topics: int = 1, by_key: bool = True
         moves=_sum(found, "moves"),
         departures=_sum(found, "departures"),
         sends_again=_sum(found, "recommitted") > 0,
+        deletes=_sum(found, "deletes"),
+        snapshot_rows=_sum(found, "snapshot_rows"),
     )
 
 
@@ -114,6 +119,8 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
         "undecoded": ~decoded,
         "ignored": ~waiting & (~decoded | ignored),
         "truncates": decoded & (op == Operation.TRUNCATE),
+        "deletes": decoded & (op == Operation.DELETE),
+        "snapshot_rows": is_row & (F.col("position.phase") == 0),
         "lacking": is_row & (F.size("unavailable") > 0),
         "moves": is_row & (op == Operation.CREATE) & (F.size("unavailable") > 0),
         "departures": decoded & (op == Operation.DELETE) & _goes_to_another_key(),

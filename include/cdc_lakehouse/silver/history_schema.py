@@ -12,7 +12,7 @@ from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.errors import HistoryColumnsUnknownError
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, plan_columns
-from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, apply_columns, source_types
+from cdc_lakehouse.silver.table_schema import apply_columns, silver_properties, source_types
 
 
 def history_schema(silver: StructType) -> StructType:
@@ -41,7 +41,7 @@ def follow_silver(
 
     What changes was allowed for silver before: its policy is not asked again.
     """
-    if create_if_missing(session, uri, schema=wanted, properties=SILVER_PROPERTIES):
+    if create_if_missing(session, uri, schema=wanted, properties=silver_properties(vectors=True)):
         return wanted
     existing = schema_of(session, uri)
     sides = {column.name: column.side_of for column in columns.row if column.side_of is not None}

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.transaction import commit, fenced_statement
+from cdc_lakehouse.silver.changed_keys import ChangedKeys
 from cdc_lakehouse.silver.fold import GONE
 from cdc_lakehouse.silver.merge_plan import MergePlan, Values
 
@@ -24,15 +25,23 @@ class MergeResult:
 
 
 def merge(
-    session: SparkSession, uri: str, *, changes: DataFrame, plan: MergePlan, ledger: Ledger
+    session: SparkSession,
+    uri: str,
+    *,
+    changes: DataFrame,
+    plan: MergePlan,
+    ledger: Ledger,
+    keys: ChangedKeys | None = None,
 ) -> MergeResult:
     """Apply `changes`, gated by position, and state `ledger` in the same commit.
 
+    With `keys`, those of the changes, only files that may have them are read.
     `session` is the table's own: the ledger travels in its settings. A second call with the same
     ledger changes nothing and raises `SupersededError`.
     """
     table = DeltaTable.forPath(session, uri).alias("s")
-    statement = _statement(table.merge(changes.alias("f"), plan.on_key()), plan)
+    on = plan.on_key() if keys is None or plan.cleared is not None else plan.on_key() & keys.contain("s")
+    statement = _statement(table.merge(changes.alias("f"), on), plan)
     affected: dict[str, int] = {}
 
     def execute() -> None:

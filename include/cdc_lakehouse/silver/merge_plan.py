@@ -41,6 +41,8 @@ class MergePlan:
     cleared: Place | None
     """What stands before it is gone; None where silver has no such row."""
     refolds: bool
+    events: int = 0
+    """Of which the changes were folded: there are no more changes than that, but for refolded keys."""
 
     @property
     def keeps_deleted(self) -> bool:

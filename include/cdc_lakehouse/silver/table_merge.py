@@ -19,19 +19,23 @@ from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
-from cdc_lakehouse.silver.append import appended_changes, keys_of
-from cdc_lakehouse.silver.append_merge import append
+from cdc_lakehouse.silver.append import appended_changes
+from cdc_lakehouse.silver.applying import apply_changes
 from cdc_lakehouse.silver.changes import Changes, changes_of
-from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, refuse_system_names
+from cdc_lakehouse.silver.evolution import refuse_system_names
 from cdc_lakehouse.silver.follow import follow_bronze
-from cdc_lakehouse.silver.history import keep_history
 from cdc_lakehouse.silver.look import MergeTask
-from cdc_lakehouse.silver.merge import MergeResult, merge
-from cdc_lakehouse.silver.merge_plan import DELETED, MergePlan
+from cdc_lakehouse.silver.merge import MergeResult
+from cdc_lakehouse.silver.merge_plan import DELETED
 from cdc_lakehouse.silver.plan import next_ledger, standing_on
-from cdc_lakehouse.silver.refold import REFOLDED
-from cdc_lakehouse.silver.table_schema import SILVER_PROPERTIES, add_system_columns, as_wide_as, silver_schema
-from cdc_lakehouse.silver.tombstones import bury
+from cdc_lakehouse.silver.replace_rows import MOST_CHANGES
+from cdc_lakehouse.silver.table_schema import (
+    add_system_columns,
+    as_wide_as,
+    silver_properties,
+    silver_schema,
+    switch_vectors,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -39,24 +43,21 @@ logger = logging.getLogger(__name__)
 def merge_table(application: Application, task: MergeTask) -> TableResult:
     """Carry out what a look has found. A second call with the same task is refused as superseded."""
     session = application.spark.isolated(small=task.small)
-    table, lake = task.table, application.lake
+    table = task.table
     started = time.monotonic()
     appends = task.mode is Mode.APPEND
-    changes = appended_changes(session, lake, task) if appends else _folded(session, application, task)
+    changes = (
+        appended_changes(session, application.lake, task) if appends else _folded(session, application, task)
+    )
     if _may_still_get_a_key(task, changes):
         logger.info("merge waits for a row", extra={"truncates": changes.facts.truncates})
         return TableResult(table=table.name, status=TableStatus.IDLE)
-    uri = lake.silver(table.name)
+    if changes.facts.events <= MOST_CHANGES:
+        changes.rows.persist()
     rows, is_new = _fitted(session, application, task, changes)
     read = time.monotonic()
     ledger = _ledger(application, task, changes)
-    if appends:
-        result = append(session, uri, rows=rows, keys=keys_of(changes.columns), ledger=ledger)
-    else:
-        keep_history(session, application, task, changes, anew=is_new)
-        if table.deletes is Deletes.HARD:
-            bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
-        result = merge(session, uri, changes=rows, plan=_plan(task, changes, rows), ledger=ledger)
+    result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger, is_new=is_new)
     changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": changes.facts.events})
@@ -75,17 +76,6 @@ def _may_still_get_a_key(task: MergeTask, changes: Changes) -> bool:
     return is_open and changes.facts.events == changes.facts.truncates
 
 
-def _plan(task: MergeTask, changes: Changes, rows: DataFrame) -> MergePlan:
-    return MergePlan(
-        keys=keys_of(changes.columns),
-        names=tuple(name for name in rows.columns if not name.startswith(SYSTEM_PREFIX)),
-        deletes=task.table.deletes,
-        lacking=changes.lacking,
-        cleared=None if changes.applied.cleared == task.before.applied.cleared else changes.applied.cleared,
-        refolds=REFOLDED in rows.columns,
-    )
-
-
 def _fitted(
     session: SparkSession, application: Application, task: MergeTask, changes: Changes
 ) -> tuple[DataFrame, bool]:
@@ -98,11 +88,14 @@ def _fitted(
         wanted = silver_schema(wanted, deletes=table.deletes)
     existing = schema_of(session, uri)
     if existing is None:
-        create_if_missing(session, uri, schema=wanted, properties=SILVER_PROPERTIES)
+        create_if_missing(
+            session, uri, schema=wanted, properties=silver_properties(vectors=table.deletion_vectors)
+        )
         return changes.rows, True
     if DELETED in existing.names and table.deletes is Deletes.HARD:
         raise DeletedRowsKeptError(table=table.name)
     follow_bronze(session, application, task, existing=existing, wanted=wanted, columns=columns)
+    switch_vectors(session, uri, on=table.deletion_vectors)
     add_system_columns(session, uri, existing=existing, wanted=wanted)
     return as_wide_as(existing, changes.rows), False
 

@@ -10,15 +10,27 @@ from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, S
 
 from cdc_lakehouse.config.models import Deletes
 from cdc_lakehouse.lake.delta_transaction import NTZ
-from cdc_lakehouse.lake.names import quoted
-from cdc_lakehouse.lake.tables import allow_timestamps
+from cdc_lakehouse.lake.names import literal, quoted
+from cdc_lakehouse.lake.tables import allow_timestamps, properties_of
 from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, ChangeKind, ColumnChange
 from cdc_lakehouse.silver.merge_plan import DELETED, INCOMPLETE
 
-SILVER_PROPERTIES = {
-    "delta.enableDeletionVectors": "true",
-}
-"""Not the widening of types: some readers refuse a table that may widen, so it comes with the first time."""
+_VECTORS = "delta.enableDeletionVectors"
+
+
+def silver_properties(*, vectors: bool) -> dict[str, str]:
+    """Of a new table. Who does not know deletion vectors cannot read one that may ever have had any.
+
+    Not the widening of types: some readers refuse a table that may widen, so it comes with the first time.
+    """
+    return {_VECTORS: "true"} if vectors else {}
+
+
+def switch_vectors(session: SparkSession, uri: str, *, on: bool) -> None:
+    """For the merges to come: what is marked as gone already stays marked. A second call changes nothing."""
+    if (properties_of(uri).get(_VECTORS) == "true") is not on:
+        table, value = quoted("delta", uri), literal(str(on).lower())
+        session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({literal(_VECTORS)} = {value})")
 
 
 _SYSTEM = ("_cdc_op", "_cdc_position", "_cdc_tx_id", "_cdc_commit_ts")

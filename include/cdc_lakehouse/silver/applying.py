@@ -1,0 +1,85 @@
+"""Write the changes of a table in their order: what its history keeps, which keys are deleted, then silver.
+
+Silver's commit is the last and carries the ledger. The others say the same when they are written again, so a
+merge that was killed between them is repeated.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.config.models import Deletes, Mode
+from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.tables import schema_of
+from cdc_lakehouse.silver.append import keys_of
+from cdc_lakehouse.silver.append_merge import append
+from cdc_lakehouse.silver.changed_keys import ChangedKeys
+from cdc_lakehouse.silver.changes import Changes
+from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX
+from cdc_lakehouse.silver.history import keep_history
+from cdc_lakehouse.silver.look import MergeTask
+from cdc_lakehouse.silver.merge import MergeResult, merge
+from cdc_lakehouse.silver.merge_plan import MergePlan
+from cdc_lakehouse.silver.refold import REFOLDED
+from cdc_lakehouse.silver.replace_rows import MOST_CHANGES, replace_rows, suits
+from cdc_lakehouse.silver.tombstones import bury
+
+
+def apply_changes(
+    session: SparkSession,
+    application: Application,
+    task: MergeTask,
+    changes: Changes,
+    *,
+    rows: DataFrame,
+    ledger: Ledger,
+    is_new: bool,
+) -> MergeResult:
+    """`rows` are those of `changes`, with all columns of silver. A second call is refused as superseded."""
+    lake, table = application.lake, task.table
+    uri = lake.silver(table.name)
+    if task.mode is Mode.APPEND:
+        return append(session, uri, rows=rows, keys=keys_of(changes.columns), ledger=ledger)
+    plan = _plan(task, changes, rows)
+    keep_history(session, application, task, changes, anew=is_new)
+    if table.deletes is Deletes.HARD and (is_new or _may_delete(task, changes, plan)):
+        bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
+    return _applied(session, uri, rows, plan=plan, ledger=ledger, is_certain=_is_certain(task, changes, plan))
+
+
+def _plan(task: MergeTask, changes: Changes, rows: DataFrame) -> MergePlan:
+    cleared = changes.applied.cleared
+    return MergePlan(
+        keys=keys_of(changes.columns),
+        names=tuple(name for name in rows.columns if not name.startswith(SYSTEM_PREFIX)),
+        deletes=task.table.deletes,
+        lacking=changes.lacking,
+        cleared=None if cleared == task.before.applied.cleared else cleared,
+        refolds=REFOLDED in rows.columns,
+        events=changes.facts.events,
+    )
+
+
+def _may_delete(task: MergeTask, changes: Changes, plan: MergePlan) -> bool:
+    return bool(plan.refolds or changes.facts.deletes or task.table.filter)
+
+
+def _is_certain(task: MergeTask, changes: Changes, plan: MergePlan) -> bool:
+    """Whether no event has the commit of one that silver has applied, or an older one."""
+    facts, reached = changes.facts, task.before.applied.reached
+    if plan.refolds or facts.snapshot_rows or facts.lowest is None or reached is None:
+        return False
+    return facts.lowest > reached
+
+
+def _applied(
+    session: SparkSession, uri: str, rows: DataFrame, *, plan: MergePlan, ledger: Ledger, is_certain: bool
+) -> MergeResult:
+    table = schema_of(session, uri)
+    if plan.events > MOST_CHANGES or table is None:
+        return merge(session, uri, changes=rows, plan=plan, ledger=ledger)
+    if suits(plan, rows, table):
+        return replace_rows(session, uri, changes=rows, plan=plan, ledger=ledger, certain=is_certain)
+    keys = ChangedKeys.of(rows, plan.keys)
+    return merge(session, uri, changes=rows, plan=plan, ledger=ledger, keys=keys)

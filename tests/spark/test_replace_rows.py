@@ -1,0 +1,101 @@
+"""Changes that tell whole rows are put in the place of old ones by where those are (decision 0033)."""
+
+from __future__ import annotations
+
+from chain import Chain, table_of  # type: ignore[import-not-found]
+from deltalake import DeltaTable
+from orders import OLD, ORDERS, know, notes, order  # type: ignore[import-not-found]
+
+from cases.case_file import CaseEvent, SourcePosition  # type: ignore[import-not-found]
+from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
+
+WITHOUT_VECTORS = table_of("orders", deletion_vectors=False)
+VECTORS = "delta.enableDeletionVectors"
+
+
+def stocked(chain: Chain) -> Chain:
+    know(chain)
+    chain.ingest(ORDERS, [order(0, 1, note="a"), order(1, 2, note="b"), order(2, 3, note="c")])
+    chain.merge(ORDERS)
+    return chain
+
+
+def of_transaction(offset: int, number: int, *, tx: int, lsn: int, commit: int, note: str) -> KafkaRecord:
+    position = SourcePosition(sequence=(commit, lsn), lsn=lsn, tx=tx, order=1)
+    after = {"id": number, "note": note}
+    event = CaseEvent(at=f"0@{offset}", op="u", key={"id": number}, after=after, position=position)
+    return OLD.record(event)
+
+
+def files(chain: Chain) -> set[str]:
+    return set(DeltaTable(chain.lake.silver("orders")).file_uris())
+
+
+def properties(chain: Chain) -> dict[str, str]:
+    return dict(DeltaTable(chain.lake.silver("orders")).metadata().configuration)
+
+
+def test_an_update_a_create_and_a_delete_are_applied(chain: Chain):
+    stocked(chain)
+    chain.ingest(ORDERS, [order(3, 1, op="u", note="A"), order(4, 2, op="d"), order(5, 4, note="d")])
+
+    counts = chain.merge(ORDERS).counts
+
+    assert notes(chain.silver(ORDERS)) == {1: "A", 3: "c", 4: "d"}
+    assert (counts["rows_inserted"], counts["rows_updated"], counts["rows_deleted"]) == (1, 1, 1)
+
+
+def test_rows_that_did_not_change_stay_in_their_file(chain: Chain):
+    stocked(chain)
+    before = files(chain)
+    chain.ingest(ORDERS, [order(3, 1, op="u", note="A")])
+
+    chain.merge(ORDERS)
+
+    assert before < files(chain)
+
+
+def test_a_row_that_was_marked_as_gone_twice_stays_gone(chain: Chain):
+    stocked(chain)
+    chain.ingest(ORDERS, [order(3, 1, op="d")])
+    chain.merge(ORDERS)
+    chain.ingest(ORDERS, [order(4, 2, op="d")])
+
+    chain.merge(ORDERS)
+
+    assert notes(chain.silver(ORDERS)) == {3: "c"}
+
+
+def test_a_transaction_that_is_sent_again_behind_a_later_commit_changes_nothing_newer(chain: Chain):
+    stocked(chain)
+    chain.ingest(ORDERS, [of_transaction(3, 1, tx=77, lsn=5_010, commit=5_000, note="newest")])
+    chain.merge(ORDERS)
+    chain.ingest(ORDERS, [of_transaction(4, 1, tx=77, lsn=5_005, commit=5_001, note="older")])
+
+    counts = chain.merge(ORDERS).counts
+
+    assert notes(chain.silver(ORDERS))[1] == "newest"
+    assert (counts["rows_inserted"], counts["rows_updated"], counts["rows_deleted"]) == (0, 0, 0)
+
+
+def test_a_table_without_deletion_vectors_never_has_the_feature(chain: Chain):
+    know(chain)
+    chain.ingest(WITHOUT_VECTORS, [order(0, 1, note="a"), order(1, 2, note="b")])
+    chain.merge(WITHOUT_VECTORS)
+    chain.ingest(WITHOUT_VECTORS, [order(2, 1, op="u", note="A")])
+
+    chain.merge(WITHOUT_VECTORS)
+
+    features = DeltaTable(chain.lake.silver("orders")).protocol().reader_features
+    assert notes(chain.silver(WITHOUT_VECTORS)) == {1: "A", 2: "b"}
+    assert "deletionVectors" not in (features or [])
+
+
+def test_a_table_whose_deletion_vectors_are_switched_off_gets_no_more(chain: Chain):
+    stocked(chain)
+    chain.ingest(WITHOUT_VECTORS, [order(3, 1, op="u", note="A")])
+
+    chain.merge(WITHOUT_VECTORS)
+
+    assert notes(chain.silver(ORDERS)) == {1: "A", 2: "b", 3: "c"}
+    assert properties(chain)[VECTORS] == "false"
