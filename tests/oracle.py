@@ -122,13 +122,17 @@ class History:
 
     def image(self, key: Key, *, below: Place | None = None) -> Image | None:
         """What the events of this key make of it, those from `below` on left out."""
-        told = [image for event, image in self.steps(key) if below is None or event.place < below]
-        return told[-1] if told else None
+        image: Image | None = None
+        for _, image in self.steps(key, below=below):  # noqa: B007 - the last one is what is left
+            pass
+        return image
 
-    def steps(self, key: Key) -> Iterator[tuple[Event, Image | None]]:
+    def steps(self, key: Key, *, below: Place | None = None) -> Iterator[tuple[Event, Image | None]]:
         """Each event that the key meets, and what it makes of it."""
         image: Image | None = None
         for event in self._walk(key):
+            if below is not None and event.place >= below:
+                return
             does = self._without if event.op in ("t", "d") else self._after
             image = does(event, image)
             yield event, image

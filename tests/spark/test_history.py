@@ -1,4 +1,4 @@
-"""Writers of a history take turns, and what one of them left is found and repeated (decision 0030)."""
+"""Writers of a history take turns, and what one of them left is found and repeated (decision 0028)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes that tell whole rows are put in the place of old ones by where those are (decision 0033)."""
+"""Changes that tell whole rows are put in the place of old ones by where those are (decision 0031)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
@@ -20,6 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from cdc_lakehouse.config.column_choice import ColumnChoice
+from cdc_lakehouse.config.history_choice import HistoryChoice
 from cdc_lakehouse.config.values import (
     Cron,
     Duration,
@@ -116,31 +116,13 @@ class QuarantineLimit(_Section):
     """Of the records of a run; asked from the hundredth undecodable one on."""
 
 
-class History(_Section):
-    """Which changes make a new version of a row."""
-
-    columns: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
-    """A change of one of these does; others are updated in the version that stands. Without it all do."""
-
-
-def _history(option: object) -> object:
-    """`true` and `false` are what people write for all and none."""
-    if isinstance(option, bool):
-        return History() if option else None
-    if option is None or isinstance(option, dict | History):
-        return option
-    raise ValueError(f"must be true, false or a mapping with `columns`, not {option!r}")
-
-
 class TableOptions(_Section):
     """What a table may set; `defaults` sets it for all tables of the pipeline."""
 
     deletes: Deletes = Deletes.HARD
     """What becomes of a row that is deleted at the source: `hard` takes it out of silver, `soft` keeps it as
     it was and says so in `_cdc_deleted`."""
-    history: Annotated[History | None, BeforeValidator(_history, json_schema_input_type=bool | History)] = (
-        None
-    )
+    history: HistoryChoice = None
     """Whether `<table>__history` beside silver keeps every version of every row, from when to when it stood;
     `{columns: [a, b]}` begins a new one only where one of these changes."""
     raw: Raw = Raw.UNDECODABLE
@@ -185,6 +167,10 @@ class Table(TableOptions):
     gets it with all its values, when that changes."""
     group: GroupName = "main"
     """Tables of one group share a Spark application and a column of tasks in Airflow."""
+
+    def __hash__(self) -> int:
+        """Some settings are mappings, which have none; a pipeline has one table of a name."""
+        return hash(self.name)
 
 
 class Discover(TableOptions):

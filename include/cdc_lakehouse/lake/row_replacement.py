@@ -1,4 +1,4 @@
-"""Rows leave their files and others come, in one commit of Delta's own transaction (decision 0033).
+"""Rows leave their files and others come, in one commit of Delta's own transaction (decision 0031).
 
 What makes deletion vectors here is what makes them for Delta's own MERGE. It is no public interface, as
 little as the transaction is: `tests/spark/test_row_replacement.py` names what is relied upon.

@@ -14,7 +14,7 @@ from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.silver_mode import UNAVAILABLE
 from cdc_lakehouse.lake.spans import together
-from cdc_lakehouse.silver.changes import Changes, Looked
+from cdc_lakehouse.silver.changes import Changes
 from cdc_lakehouse.silver.event_identity import COORDINATE, TOPIC, coordinate
 from cdc_lakehouse.silver.examine import examine
 from cdc_lakehouse.silver.look import MergeTask
@@ -23,6 +23,7 @@ from cdc_lakehouse.silver.place import PLACE, place_of_event
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import ROW_OPS, bronze_rows, changed_behind, work_of
 from cdc_lakehouse.silver.told_rows import tells_row
+from cdc_lakehouse.silver.work import Work
 
 _IMAGES = (Operation.CREATE, Operation.UPDATE, Operation.READ)
 _APPENDED = (*ROW_OPS, Operation.TRUNCATE)
@@ -40,16 +41,12 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
     work = history.where(work_of(task.held, task.work) | behind)
     facts = examine(work, table=name, by_key=False)
     events = work.where(F.col("decode_error").isNull() & F.col("op").isin(*_APPENDED))
+    undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     return Changes(
         rows=appended(events, columns, tells_row=tells_row(events, columns, archives=lake.archives)),
-        columns=columns,
-        facts=facts,
-        undecodable=passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {},
-        parked=0,
-        lacking=(),
-        outside=None,
-        looked=Looked(history, events, keys=None),
-        refused=0,
+        work=Work(
+            history, events, keys=None, columns=columns, facts=facts, undecodable=undecodable, parked=0
+        ),
         applied=Applied(),
     )
 

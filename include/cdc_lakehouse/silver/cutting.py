@@ -67,11 +67,11 @@ class Cutting:
 
     def _events(self) -> tuple[DataFrame | None, DataFrame | None]:
         """Of keys that are cut anew, and of those that go on."""
-        looked, facts = self.changes.looked, self.changes.facts
+        looked, facts = self.changes.work, self.changes.facts
         held = events(looked.rows)
         if self.whole:
             return with_one_commit(held, recommitted(held)), None
-        work = with_one_commit(looked.work, recommitted(looked.work) if facts.sends_again else ())
+        work = with_one_commit(looked.events, recommitted(looked.events) if facts.sends_again else ())
         keys = self._keys_to_cut_anew(work)
         if keys.isEmpty():
             return None, work
@@ -79,7 +79,7 @@ class Cutting:
         return with_one_commit(own, recommitted(own)), but_of_keys(work, keys)
 
     def _keys_to_cut_anew(self, work: DataFrame) -> DataFrame:
-        applied, looked = [places_in(self.silver, self.keys)], self.changes.looked
+        applied, looked = [places_in(self.silver, self.keys)], self.changes.work
         if self.deletes is Deletes.HARD:
             dead = buried(work.sparkSession, self.tombstones, lowest=self.changes.facts.lowest)
             applied += [] if dead is None else [places_in(dead, self.keys)]
@@ -96,7 +96,7 @@ class Cutting:
         steps = Steps(self.changes.columns, self.schema)
         found = steps.of_events(own)
         if lacking and (anew is not None or self.changes.facts.moves):
-            held = events(self.changes.looked.rows)
+            held = events(self.changes.work.rows)
             carrier = Carrier(held, self.changes.columns, lacking=lacking, cleared=None)
             found = steps.with_moves(found, own, carrier)
         if goes_on is None:
@@ -115,7 +115,7 @@ class Cutting:
         return self.silver.where(~F.coalesce(F.col(DELETED), F.lit(False)))
 
     def _endings(self, *, is_anew: bool) -> DataFrame:
-        rows = self.changes.looked.rows
+        rows = self.changes.work.rows
         if not self._may_end(is_anew=is_anew):
             return no_endings(rows.sparkSession)
         return endings_in(rows, pending=self.changes.applied.complete)

@@ -1,7 +1,7 @@
 """Apply folded changes to silver by where its rows are: one look at the keys instead of three at all rows.
 
 Delta's MERGE reads the table once to find the files, once for what it writes and once for the deletion
-vectors. A change that tells its whole row needs nothing of the old one but its place (decision 0033).
+vectors. A change that tells its whole row needs nothing of the old one but its place (decision 0031).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which rows silver has: a condition on its columns (`filter`, decision 0032).
+"""Which rows silver has: a condition on its columns (`filter`, decision 0030).
 
 A change whose row does not satisfy it leaves silver like a deleted one, and its place stays known, so that
 no older event brings the row back. A NULL counts as false.

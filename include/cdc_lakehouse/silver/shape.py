@@ -1,4 +1,4 @@
-"""Which columns silver has of those of bronze (decision 0032): decisions on values, no Spark."""
+"""Which columns silver has of those of bronze (decision 0030): decisions on values, no Spark."""
 
 from __future__ import annotations
 

@@ -109,13 +109,13 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> Ledg
         attempt=application.attempt,
         seen_through=seen.isoformat() if seen is not None else None,
         applied=changes.applied,
-        parked=task.holds and (task.before.parked or changes.parked > 0),
+        parked=task.holds and (task.before.parked or changes.work.parked > 0),
     )
     return standing_on(
         task.held,
         ledger,
         version=task.stated,
-        undecodable=changes.undecodable,
+        undecodable=changes.work.undecodable,
         read_again=task.read_again,
     )
 
@@ -135,7 +135,7 @@ def _told(
             "ignored": facts.ignored,
             "undecodable": facts.undecodable,
             "truncates": facts.truncates,
-            "parked": changes.parked,
+            "parked": changes.work.parked,
             "refused": changes.refused,
             "decoded_again": sum(each.rows for each in task.redo),
             "late_offsets": offsets_in(task.late),
