@@ -92,11 +92,11 @@ def event_of(row: Row) -> Event:
 
 def with_one_commit_per_transaction(events: list[Event]) -> list[Event]:
     """Rule 2.2: a transaction that is sent again may name another commit before it."""
-    commits: dict[tuple[int, int, int], int] = {}
+    commits: dict[Place, int] = {}
     for event in events:
         epoch, phase, commit, *_ = event.place
         if event.tx is not None:
-            of = (epoch, phase, event.tx)
+            of: Place = (epoch, phase, event.tx)
             commits[of] = min(commit, commits.get(of, commit))
     return [
         event
