@@ -43,7 +43,7 @@ class Expected:
     @classmethod
     def of(cls, table: str, sent: Sequence[Sent]) -> Expected:
         bronze = decoded(table, sent)
-        return cls(table, bronze, silver_of(bronze))
+        return cls(table, bronze, silver_of(bronze, table=table))
 
 
 @dataclass(slots=True)

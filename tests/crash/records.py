@@ -11,7 +11,7 @@ import pyarrow as pa
 import oracle  # type: ignore[import-not-found]
 from cases.case_file import Case, CaseEvent, SourcePosition, Table  # type: ignore[import-not-found]
 from cases.encoding import KafkaRecord, Writer, writers  # type: ignore[import-not-found]
-from cases.rows import told_bronze  # type: ignore[import-not-found]
+from cases.rows import specified_silver, told_bronze  # type: ignore[import-not-found]
 from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.columns import columns_of, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
@@ -156,9 +156,10 @@ def with_all_columns(row: Row | None, table: str) -> Row | None:
     return None if row is None else {**dict.fromkeys(CASES[table].all_columns), **row}
 
 
-def silver_of(bronze: Mapping[Coordinate, Row]) -> dict[tuple[Any, ...], Row]:
-    """By the oracle."""
-    return dict(oracle.silver_of([bronze[at] for at in sorted(bronze)]))
+def silver_of(bronze: Mapping[Coordinate, Row], *, table: str) -> dict[tuple[Any, ...], Row]:
+    """By the oracle, in the words of a case."""
+    found = oracle.silver_of([bronze[at] for at in sorted(bronze)])
+    return {key: specified_silver(CASES[table], row) for key, row in found.items()}
 
 
 def _batch(sent: Sequence[Sent]) -> pa.RecordBatch:

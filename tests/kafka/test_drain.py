@@ -51,13 +51,13 @@ def test_odd_records_are_rows_and_kill_no_batch(drained):
     assert [row["offset"] for row in rows] == list(range(6 + len(ODD_MILLIS)))
     assert result.counts["appended"] == len(rows)
     assert [row["decode_error"] and row["decode_error"]["code"] for row in rows[:5]] == [
-        None,
+        "missing_key",
         "bad_frame",
         None,
         "bad_frame",
         "record_too_large",
     ]
-    assert result.errors_by_code == {"bad_frame": 2, "record_too_large": 1}
+    assert result.errors_by_code == {"missing_key": 1, "bad_frame": 2, "record_too_large": 1}
     assert [(row["raw_key"], row["raw_value"]) for row in rows[1:4]] == [
         (KEY, b""),
         (None, None),
