@@ -20,7 +20,7 @@ from cdc_lakehouse.lake import file_commit, state
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.silver import look, merge, plan
+from cdc_lakehouse.silver import applying, look, merge, plan
 from cdc_lakehouse.silver.folding import Folding
 from cdc_lakehouse.silver.merge_plan import MergePlan
 
@@ -78,6 +78,12 @@ def _read_back() -> None:
         return state.read_state(uri, table=ledger.table)
 
     _switched(merge, "commit", "read_back", trusted)
+    _by_merge("read_back")
+
+
+def _by_merge(guard: str) -> None:
+    """Rows are replaced by MERGE: what replaces them by their place has guards of its own."""
+    _switched(applying, "suits", guard, lambda *_: False)
 
 
 def _outcome_unknown() -> None:
@@ -151,6 +157,7 @@ def _refold() -> None:
         return original(folding, work, facts, keys=None)
 
     _switched(Folding, "of", "refold", as_they_came)
+    _by_merge("refold")
 
 
 def _scratch_checkpoint() -> None:

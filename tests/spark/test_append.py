@@ -78,7 +78,7 @@ def test_a_result_counts_every_record_once(level):
 
     assert result.counts == {
         "read": 3, "events": 2, "ignored": 1, "undecodable": 0, "truncates": 0, "parked": 0,
-        "decoded_again": 0, "late_offsets": 0,
+        "refused": 0, "decoded_again": 0, "late_offsets": 0,
         "rows_inserted": 1, "rows_updated": 0, "rows_deleted": 0, "repeated": 1,
     }  # fmt: skip
     assert told(level) == [*WHOLE, ("c", 3, "three")]

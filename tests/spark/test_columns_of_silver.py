@@ -83,7 +83,7 @@ def test_a_hashed_and_renamed_key_is_the_identity_of_its_row(chain):
 
 def test_an_older_event_brings_no_row_with_a_hashed_key_back(chain):
     gone = [change(0, 1, "EU", op="c", big="long"), change(5, 1, op="d")]
-    merged(chain, HASHED_KEY, gone, [change(3, 1, "US")])
+    merged(chain, HASHED_KEY, gone, [change(3, 1, "US", partition=1)])
 
     assert told(chain, "person") == []
 

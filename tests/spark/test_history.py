@@ -12,8 +12,8 @@ from orders import know, order  # type: ignore[import-not-found]
 
 from cdc_lakehouse.errors import HistoryColumnsUnknownError, SupersededError
 from cdc_lakehouse.lake.steps import STEPS_ID, standing_of
+from cdc_lakehouse.silver import applying
 from cdc_lakehouse.silver import history as history_module
-from cdc_lakehouse.silver import table_merge
 
 ORDERS = table_of("orders", history=True)
 WITHOUT = table_of("orders")
@@ -53,7 +53,7 @@ def end_before_silver(chain: Chain) -> None:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_merge, "merge", killed)
+        patch.setattr(applying, "_applied", killed)
         with pytest.raises(KeyboardInterrupt):
             chain.merge(ORDERS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -34,7 +35,7 @@ HISTORIES: dict[str, tuple[list[KafkaRecord], ...]] = {
     "an older event comes behind": (
         [change(70, 70, "EU", op="c", big="long")],
         [change(75, 70, "US")],
-        [change(73, 70, "EU", amount=2)],
+        [change(73, 70, "EU", amount=2, partition=1)],
     ),
     "older events of another partition come first and last": (
         [change(83, 80, "EU", amount=2, partition=1)],
@@ -76,8 +77,16 @@ by_history = pytest.mark.parametrize("number", range(1, 14), ids=list(HISTORIES)
 
 
 def stepwise() -> list[list[KafkaRecord]]:
-    steps = zip_longest(*HISTORIES.values(), fillvalue=[])
+    """Each history has two partitions to itself: within one, a source never goes back."""
+    steps = zip_longest(*(placed(number) for number in range(len(HISTORIES))), fillvalue=[])
     return [[record for batch in step for record in batch] for step in steps]
+
+
+def placed(number: int) -> list[list[KafkaRecord]]:
+    batches = list(HISTORIES.values())[number]
+    return [
+        [replace(record, partition=2 * number + record.partition) for record in batch] for batch in batches
+    ]
 
 
 def at_once() -> list[list[KafkaRecord]]:
