@@ -20,7 +20,7 @@ from cdc_lakehouse.lake import file_commit, state
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.silver import applying, look, merge, plan
+from cdc_lakehouse.silver import applying, changes, look, merge, plan
 from cdc_lakehouse.silver.folding import Folding
 from cdc_lakehouse.silver.merge_plan import MergePlan
 
@@ -151,12 +151,13 @@ def _read_again() -> None:
 
 
 def _refold() -> None:
-    """Records that were decoded again are merged as if they had just come."""
+    """Records that were decoded again are merged as if they had just come, and no tombstone is asked for."""
 
     def as_they_came(original: Any, folding: Any, work: Any, facts: Any, *, keys: Any) -> Any:
         return original(folding, work, facts, keys=None)
 
     _switched(Folding, "of", "refold", as_they_came)
+    _switched(changes, "_not_buried", "refold", lambda _original, _session, _lake, _task, work: work.events)
     _by_merge("refold")
 
 
