@@ -40,7 +40,7 @@ HISTORIES: dict[str, tuple[list[KafkaRecord], ...]] = {
     "older events of another partition come first and last": (
         [change(83, 80, "EU", amount=2, partition=1)],
         [change(85, 80, "US")],
-        [change(81, 80, "EU", op="c", big="long", partition=1)],
+        [change(81, 80, "EU", op="c", big="long", partition=2)],
     ),
     "moves in": (
         [change(90, 90, "US", op="c", big="long")],
@@ -77,7 +77,7 @@ by_history = pytest.mark.parametrize("number", range(1, 14), ids=list(HISTORIES)
 
 
 def stepwise() -> list[list[KafkaRecord]]:
-    """Each history has two partitions to itself: within one, a source never goes back."""
+    """Each history has three partitions to itself: within one, a source never goes back."""
     steps = zip_longest(*(placed(number) for number in range(len(HISTORIES))), fillvalue=[])
     return [[record for batch in step for record in batch] for step in steps]
 
@@ -85,7 +85,7 @@ def stepwise() -> list[list[KafkaRecord]]:
 def placed(number: int) -> list[list[KafkaRecord]]:
     batches = list(HISTORIES.values())[number]
     return [
-        [replace(record, partition=2 * number + record.partition) for record in batch] for batch in batches
+        [replace(record, partition=3 * number + record.partition) for record in batch] for batch in batches
     ]
 
 
