@@ -31,7 +31,3 @@ class SourceFacts:
     """Whether PostgreSQL may store its values in the TOAST table."""
     sends_old_values: bool | None = None
     """Whether the table's REPLICA IDENTITY is FULL."""
-
-    @property
-    def is_array(self) -> bool:
-        return any(each.endswith(ARRAY) for each in self.types)

@@ -7,7 +7,6 @@ it read: it numbers its commit one higher than the last, and Delta does nothing 
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +17,7 @@ from pyspark.sql import SparkSession
 
 from cdc_lakehouse.errors import StorageUnavailableError, SupersededError
 from cdc_lakehouse.lake.filesystem import delta_options
-from cdc_lakehouse.lake.transaction import numbered_statement
-
-logger = logging.getLogger(__name__)
+from cdc_lakehouse.lake.transaction import numbered_statement, proven
 
 STEPS_ID = "cdc_lakehouse_step"
 _NOTE = "cdc_lakehouse_step"
@@ -67,23 +64,18 @@ def commit_step(
     A second call does nothing and raises `SupersededError`, unless it is this attempt's own.
     """
     note = json.dumps({_NOTE: {"number": read.number + 1, "attempt": attempt, "silver": silver}})
-    try:
+
+    def stepped() -> None:
         with numbered_statement(session, STEPS_ID, number=read.number + 1, metadata=note):
             statement()
-    except Exception:
-        if _is_committed(uri, read, attempt=attempt):
-            logger.warning("commit threw but had happened", extra={"number": read.number + 1})
-            return
-        if standing_of(uri).number > read.number:
-            raise SupersededError(table=table, seq=silver - 1, attempt=attempt) from None
-        raise
-    if not _is_committed(uri, read, attempt=attempt):
-        raise SupersededError(table=table, seq=silver - 1, attempt=attempt)
 
-
-def _is_committed(uri: str, read: Standing, *, attempt: str) -> bool:
-    now = standing_of(uri)
-    return (now.number, now.attempt) == (read.number + 1, attempt)
+    proven(
+        stepped,
+        look=lambda: standing_of(uri),
+        ours=lambda now: (now.number, now.attempt) == (read.number + 1, attempt),
+        taken=lambda now: now.number > read.number,
+        superseded=SupersededError(table=table, seq=silver - 1, attempt=attempt),
+    )
 
 
 def _newest_note(delta: DeltaTable) -> Mapping[str, Any] | None:

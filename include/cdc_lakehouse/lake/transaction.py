@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -17,6 +18,8 @@ from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 from cdc_lakehouse.lake.state import TableState, read_state
 
 logger = logging.getLogger(__name__)
+
+Seen = TypeVar("Seen")
 
 _SESSION_APP = "spark.databricks.delta.write.txnAppId"
 _SESSION_VERSION = "spark.databricks.delta.write.txnVersion"
@@ -51,26 +54,43 @@ def commit(statement: Callable[[], None], *, uri: str, ledger: Ledger) -> TableS
     A second call with the same ledger changes nothing and raises `SupersededError`, unless its
     first call was this attempt's own and did commit.
     """
+
+    def ours(state: TableState) -> bool:
+        found = state.ledger
+        return found is not None and (found.seq, found.attempt) == (ledger.seq, ledger.attempt)
+
+    return proven(
+        statement,
+        look=lambda: read_state(uri, table=ledger.table),
+        ours=ours,
+        taken=lambda state: state.seq >= ledger.seq,
+        superseded=SupersededError(table=ledger.table, seq=ledger.seq - 1, attempt=ledger.attempt),
+    )
+
+
+def proven(
+    statement: Callable[[], None],
+    *,
+    look: Callable[[], Seen | None],
+    ours: Callable[[Seen], bool],
+    taken: Callable[[Seen], bool],
+    superseded: SupersededError,
+) -> Seen:
+    """What the table shows once the statement has run, if its commit is `ours`; `superseded` if another's is.
+
+    An answer may be lost, so a statement that threw may have committed.
+    """
     try:
         statement()
     except Exception:
-        state = read_state(uri, table=ledger.table)
-        if state is not None and _is_ours(state, ledger):
-            logger.warning("commit threw but had happened", extra={"seq": ledger.seq})
-            return state
-        if state is not None and state.seq >= ledger.seq:
-            raise _superseded(ledger) from None
+        seen = look()
+        if seen is not None and ours(seen):
+            logger.warning("commit threw but had happened", extra={"attempt": superseded.attempt})
+            return seen
+        if seen is not None and taken(seen):
+            raise superseded from None
         raise
-    state = read_state(uri, table=ledger.table)
-    if state is None or not _is_ours(state, ledger):
-        raise _superseded(ledger)
-    return state
-
-
-def _is_ours(state: TableState, ledger: Ledger) -> bool:
-    found = state.ledger
-    return found is not None and (found.seq, found.attempt) == (ledger.seq, ledger.attempt)
-
-
-def _superseded(ledger: Ledger) -> SupersededError:
-    return SupersededError(table=ledger.table, seq=ledger.seq - 1, attempt=ledger.attempt)
+    seen = look()
+    if seen is None or not ours(seen):
+        raise superseded
+    return seen

@@ -48,9 +48,7 @@ def buried(session: SparkSession, uri: str, *, lowest: Reached | None) -> DataFr
     """Tombstones that an event can be older than, where `lowest` is that of all of them."""
     if lowest is None or not DeltaTable.isDeltaTable(session, uri):
         return None
-    # A transaction that is sent again may name a commit where it named none (rule 2.2).
-    may_be_named_later = F.col("_cdc_position.commit") == 0
-    return session.read.format("delta").load(uri).where(not_below(lowest) | may_be_named_later)
+    return session.read.format("delta").load(uri).where(not_below(lowest))
 
 
 def unfinished_keys(history: DataFrame, keys: Sequence[str]) -> DataFrame:

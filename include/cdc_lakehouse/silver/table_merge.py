@@ -54,11 +54,13 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         return TableResult(table=table.name, status=TableStatus.IDLE)
     if changes.facts.events <= MOST_CHANGES:
         changes.rows.persist()
-    rows, is_new = _fitted(session, application, task, changes)
-    read = time.monotonic()
-    ledger = _ledger(application, task, changes)
-    result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger, is_new=is_new)
-    changes.rows.unpersist()
+    try:
+        rows, is_new = _fitted(session, application, task, changes)
+        read = time.monotonic()
+        ledger = _ledger(application, task, changes)
+        result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger, is_new=is_new)
+    finally:
+        changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": changes.facts.events})
     return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.lake.applied import Reached
+from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.tables import create_if_missing
 from cdc_lakehouse.silver.fold import GONE
 from cdc_lakehouse.silver.place import PLACE, is_after, place_of_row
@@ -27,7 +28,7 @@ def bury(session: SparkSession, uri: str, changes: DataFrame, columns: TableColu
 
     `anew` where silver is made anew: what was deleted in an earlier life of the table says nothing here.
     """
-    keys = [column.name for column in columns.key]
+    keys = [quoted(column.name) for column in columns.key]
     # What a truncate took away is known by the truncate.
     gone = F.col(GONE) & (F.col("_cdc_op") != Operation.TRUNCATE)
     deletes = changes.where(gone).select(*keys, *_PLACE_COLUMNS)
@@ -49,7 +50,7 @@ def without_buried(
     dead = session.read.format("delta").load(uri).where(not_below(lowest))
     if dead.isEmpty():
         return events
-    key = F.struct(*(F.col(column.name) for column in columns.key)).alias("key")
+    key = F.struct(*(F.col(quoted(column.name)) for column in columns.key)).alias("key")
     newest = F.max(F.struct("_cdc_position", "_cdc_tx_id")).alias("newest")
     places = dead.groupBy(key).agg(newest).select("key", "newest.*")
     same = F.col("event.key").eqNullSafe(F.col("dead.key"))
