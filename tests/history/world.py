@@ -151,7 +151,9 @@ def _create_database(made: World) -> None:
 def _write_pipeline(made: World) -> None:
     made.pipelines.mkdir(parents=True, exist_ok=True)
     tables = "".join(
-        f"  - {{name: {table.name}, topics: [{made.name}.{SCHEMA}.{table.name}]}}\n" for table in made.tables
+        f"  - {{name: {table.name}, topics: [{made.name}.{SCHEMA}.{table.name}]"
+        f"{', history: true' if table.historic else ''}}}\n"
+        for table in made.tables
     )
     (made.pipelines / f"{made.name}.yaml").write_text(_YAML.format(name=made.name) + tables)
 
