@@ -25,7 +25,7 @@ def rows_alive(table: pa.Table) -> pa.Table:
             alive.pop(born, None)
         else:
             alive[born] = number
-    return table.take(sorted(alive.values()))
+    return table.take(pa.array(sorted(alive.values()), pa.int64()))
 
 
 def told_twice(table: pa.Table) -> list[str]:
