@@ -61,8 +61,9 @@ class World:
             query = "SELECT confirmed_flush_lsn >= %s::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
 
             def confirmed() -> bool:
-                # An idle stream confirms nothing.
-                connection.execute("SELECT pg_logical_emit_message(false, 'heartbeat', 'caught up?')")
+                # An idle stream confirms nothing. In a transaction: behind a restart the connector looks for
+                # the next commit, and drops all it meets before it.
+                connection.execute("SELECT pg_logical_emit_message(true, 'heartbeat', 'caught up?')")
                 return connection.execute(query, (wanted, self.name)).fetchone() == (True,)
 
             self._wait(confirmed, seconds=seconds, pause=0.1)
