@@ -100,7 +100,7 @@ bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain, tables, merge or 
 fuzz: $(READY) $(if $(GUIDED),$(ATHERIS)) ## Damaged records through all decoders: FUZZ_SECONDS=60, SEED=1; GUIDED=1 by coverage
 	@PYTHONPATH=include:tests:tests/unit:$(dir $(ATHERIS)) $(RUN) tests/fuzz/fuzz_decode.py \
 		--seconds $(or $(FUZZ_SECONDS),60) --seed $(or $(SEED),1)
-fuzz-history: $(FETCHED) ## Random histories of PostgreSQL through the chain: SEED=1 MINUTES=5, WITHOUT=ddl,faults, WITH=keyless, REPLAY=file, MINIMISE=1
+fuzz-history: $(FETCHED) ## Random histories of PostgreSQL through the chain: SEED=1 MINUTES=5, WITHOUT=ddl,faults, WITH=seats, REPLAY=file, MINIMISE=1
 	@PYTHONPATH=include:tests $(RUN) -m history --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5) \
 		$(if $(WITHOUT),--without $(WITHOUT)) $(if $(WITH),--with $(WITH)) $(if $(REPLAY),--replay $(REPLAY)) $(if $(MINIMISE),--minimise 15)
 lock: $(READY) ## Resolve requirements.txt again into requirements.lock

@@ -25,7 +25,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--without", default="", help="kinds, groups of kinds, tables: truncate,ddl,toast")
-    parser.add_argument("--with", dest="also", default="", help="tables that are off by default: keyless")
+    parser.add_argument("--with", dest="also", default="", help="tables that are off by default: seats")
     parser.add_argument("--replay", type=Path, help="steps of an earlier run")
     parser.add_argument("--minimise", type=float, default=0, metavar="MINUTES", help="shrink what is found")
     parser.add_argument("--folder", type=Path, default=FOLDER)

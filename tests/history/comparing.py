@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -27,9 +27,15 @@ class Difference:
     column: str
     postgres: str
     silver: str
+    moment: str = ""
+    """That the history was asked for."""
+
+    def at(self, moment: str) -> Difference:
+        return replace(self, moment=moment)
 
     def __str__(self) -> str:
         place = f"{self.table} key {self.key}" + (f" column {self.column}" if self.column else "")
+        place = f"{self.moment}, {place}" if self.moment else place
         return f"{place}: PostgreSQL has {self.postgres}, silver has {self.silver}"
 
 
@@ -64,10 +70,8 @@ class Silver:
 
 
 def compare(content: Content, table: pa.Table | None, unwritten: Unwritten) -> Compared:
-    """Of a table of PostgreSQL with silver's. One without a key is compared as a bag of rows."""
+    """Of a table of PostgreSQL with silver's."""
     silver = Silver.of(table, content.key)
-    if not content.key:
-        return _compare_bags(content, silver)
     differences: list[Difference] = []
     by_name = {column.name: column for column in content.columns}
     values = exempt = 0
@@ -112,27 +116,6 @@ def _wanted(
     if type_ is None:  # no event has had it: silver has no such column
         type_ = pa.string()
     return wanted(table, column, row[column.name], type_, stamp=row.get(STAMP), unwritten=unwritten)
-
-
-def _compare_bags(content: Content, silver: Silver) -> Compared:
-    ours = Counter(
-        repr(
-            [
-                plain_value(text, c.sql, silver.types.get(c.name, pa.string()))
-                for c, text in zip(content.columns, row, strict=True)
-            ]
-        )
-        for row in content.rows
-    )
-    held = [row for rows in silver.rows.values() for row in rows]
-    theirs = Counter(repr([row.get(column.name) for column in content.columns]) for row in held)
-    differences = [
-        Difference(content.table, (row,), "", f"{ours[row]} times", f"{theirs[row]} times")
-        for row in sorted(set(ours) | set(theirs))
-        if ours[row] != theirs[row]
-    ]
-    values = len(content.rows) * len(content.columns)
-    return Compared(len(content.rows), values, 0, tuple(differences))
 
 
 def _short(text: str) -> str:

@@ -50,7 +50,7 @@ def _content(connection: psycopg.Connection[Any], table: Table) -> Content:
     columns = shape_of(connection, table).columns
     texts = ", ".join(f"{column.name}::text" for column in columns)
     rows = connection.execute(f"SELECT {texts} FROM {SCHEMA}.{table.name}".encode()).fetchall()
-    return Content(table.name, table.key, columns, tuple(rows))
+    return Content(table.name, table.identity, columns, tuple(rows))
 
 
 def keep(folder: Path, point: QuietPoint) -> None:

@@ -11,28 +11,29 @@ from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.rows import read_rows
 from history.comparing import Difference, Key  # type: ignore[import-not-found]
 from history.shapes import STAMP  # type: ignore[import-not-found]
+from history.tables import Table  # type: ignore[import-not-found]
 from unit.postgres_says import plain  # type: ignore[import-not-found]
 
 _MOST = 40
 _TOLD = ["op", "position", "partition", "offset", "source", "unavailable", "headers", "decode_error"]
 
 
-def events_of(lake: Lake, difference: Difference, key_names: tuple[str, ...]) -> list[str]:
+def events_of(lake: Lake, difference: Difference, table: Table) -> list[str]:
     """Events of the key and truncates, in the order of their positions; the last ones if there are many."""
     bronze = read_rows(lake.bronze(difference.table))
     if bronze is None:
         return ["bronze has no such table"]
-    rows = _rows(bronze, key_names, difference.column or STAMP)
+    rows = _rows(bronze, table, difference.column or STAMP)
     rows = [row for row in rows if _concerns(row, difference.key)]
     rows.sort(key=lambda row: (*_position(row), row["partition"], row["offset"]))
     left_out = [f"… {len(rows) - _MOST} earlier ones"] if len(rows) > _MOST else []
     return [*left_out, *(_line(row, difference.column) for row in rows[-_MOST:])]
 
 
-def _rows(bronze: pa.Table, key_names: tuple[str, ...], column: str) -> list[dict[str, Any]]:
+def _rows(bronze: pa.Table, table: Table, column: str) -> list[dict[str, Any]]:
     """With the key as a tuple and one value of the row: others may be dates that Python does not have."""
     rows: list[dict[str, Any]] = bronze.select(_TOLD).to_pylist()
-    keys = [_field(bronze["key"], name) for name in key_names]
+    keys = [_field(bronze["key" if table.key else "after"], name) for name in table.identity]
     values = _field(bronze["after"], column)
     for number, row in enumerate(rows):
         row["key"] = tuple(values_of[number] for values_of in keys)

@@ -12,12 +12,8 @@ from pathlib import Path
 from random import Random
 
 from cdc_lakehouse.contract import ExitCode, Job
-from cdc_lakehouse.lake.rows import read_rows
-from history.comparing import Difference, compare  # type: ignore[import-not-found]
-from history.content import keep, quiet_point  # type: ignore[import-not-found]
 from history.driver import DriverFailedError, Results, WarmDriver, kill_group, submitted  # type: ignore[import-not-found]
-from history.evidence import events_of  # type: ignore[import-not-found]
-from history.inequalities import Unwritten  # type: ignore[import-not-found]
+from history.judging import Judge  # type: ignore[import-not-found]
 from history.steps import Kind, Step  # type: ignore[import-not-found]
 from history.world import ConnectorStuckError, World  # type: ignore[import-not-found]
 from history.writers import Writers  # type: ignore[import-not-found]
@@ -60,10 +56,13 @@ class Executor:
     done: list[Step] = field(default_factory=list)
     milliseconds: Counter[str] = field(default_factory=Counter)
     writers: Writers = field(init=False)
+    judge: Judge = field(init=False)
     _running: Future[Results] | None = None
 
     def __post_init__(self) -> None:
         self.writers = Writers(self.world.connect, self.world.tables)
+        points = self.folder / f"{self.world.name}-content"
+        self.judge = Judge(self.world, self.writers, points, self.counts)
 
     def run(self, steps: Iterable[Step], *, seconds: float) -> Finding | None:
         """Until they end, or time does; a history that is cut short ends with a quiet point too."""
@@ -170,32 +169,11 @@ class Executor:
         self._compared()
 
     def _compared(self) -> None:
-        self.counts["quiet points"] += 1
-        with self.world.connect() as connection:
-            point = quiet_point(connection, self.world.tables, number=self.counts["quiet points"])
-        keep(self.folder / f"{self.world.name}-content", point)
-        unwritten = Unwritten(self.writers.unsent, self.writers.read_again)
-        found: list[Difference] = []
-        for content in point.contents:
-            compared = compare(content, read_rows(self.world.lake.silver(content.table)), unwritten)
-            self.counts["rows compared"] += compared.rows
-            self.counts["values compared"] += compared.values
-            self.counts["values exempt"] += compared.exempt
-            found += compared.differences
-        if found:
+        began = time.monotonic()
+        if found := self.judge.differences():
             tables = {difference.table for difference in found}
-            raise FoundError("silver differs from PostgreSQL", self._explained(found), tables=tables)
-
-    def _explained(self, found: list[Difference]) -> list[str]:
-        """The first differences of each table, and the events of one of its keys."""
-        lines = [f"{len(found)} values or rows differ"]
-        for table in self.world.tables:
-            ours = [difference for difference in found if difference.table == table.name]
-            lines += [str(difference) for difference in ours[:8]]
-            if ours:
-                lines.append(f"events of {table.name} {ours[0].key}:")
-                lines += [f"  {line}" for line in events_of(self.world.lake, ours[0], table.key)]
-        return lines
+            raise FoundError("silver differs from PostgreSQL", self.judge.explained(found), tables=tables)
+        self._spent("comparing", began)
 
     def _kill_connect(self) -> None:
         if record := self.world.stack.state.processes.get("connect"):

@@ -16,9 +16,17 @@ from history.writers import Writers  # type: ignore[import-not-found]
 from local_stack import RunningStack
 
 _TOLD = (
-    "steps", "records", "drains", "kills", "restarts", "quiet points", "rows compared", "values compared",
+    "steps",
+    "records",
+    "drains",
+    "kills",
+    "restarts",
+    "quiet points",
+    "rows compared",
+    "values compared",
     "values exempt",
-)  # fmt: skip
+    "rows of histories compared",
+)
 _numbers = itertools.count(1)
 
 

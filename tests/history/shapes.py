@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from history.tables import SCHEMA, Table  # type: ignore[import-not-found]
+from history.tables import BORN, SCHEMA, Table  # type: ignore[import-not-found]
 
 _COLUMNS = """
 SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attstorage = 'e', a.attnotnull,
@@ -50,8 +50,8 @@ class Shape:
 
     @property
     def rest(self) -> tuple[Column, ...]:
-        """What a statement sets; the stamp sets itself."""
-        return tuple(c for c in self.columns if c.name not in (*self.table.key, STAMP))
+        """What a statement sets; the stamp and the number of a birth set themselves."""
+        return tuple(c for c in self.columns if c.name not in (*self.table.key, STAMP, BORN))
 
 
 def shape_of(connection: psycopg.Connection[Any], table: Table) -> Shape:

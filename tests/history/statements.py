@@ -56,7 +56,7 @@ def _key_of(shape: Shape, chance: Random) -> Row:
 
 
 def _where(shape: Shape) -> str:
-    return " AND ".join(f"{column.name} = %s::{column.sql}" for column in shape.key) or "true"
+    return " AND ".join(f"{column.name} = %s::{column.sql}" for column in shape.key)
 
 
 def _values(columns: Sequence[Column], chance: Random) -> Row:
@@ -116,16 +116,18 @@ def _copy(shape: Shape, chance: Random) -> list[Statement]:
 
 def _update(shape: Shape, chance: Random) -> list[Statement]:
     changes, values = _some_set(shape, chance)
-    return [
-        Statement(
-            f"UPDATE {shape.name} SET {changes} WHERE {_where(shape)}", (*values, *_key_of(shape, chance))
-        )
-    ]
+    where, key = _one(shape, chance)
+    return [Statement(f"UPDATE {shape.name} SET {changes} WHERE {where}", (*values, *key))]
 
 
 def _part(shape: Shape, chance: Random) -> str:
     parts = chance.randint(2, 6)
-    return f"stamp %% {parts} = {chance.randrange(parts)}" if shape.table.stamped else "value %% 2 = 0"
+    return f"stamp %% {parts} = {chance.randrange(parts)}"
+
+
+def _one(shape: Shape, chance: Random) -> tuple[str, Row]:
+    """A condition and its parameters; of a table without a key, some rows."""
+    return (_where(shape), _key_of(shape, chance)) if shape.key else (_part(shape, chance), ())
 
 
 def _update_many(shape: Shape, chance: Random) -> list[Statement]:
@@ -134,7 +136,8 @@ def _update_many(shape: Shape, chance: Random) -> list[Statement]:
 
 
 def _delete(shape: Shape, chance: Random) -> list[Statement]:
-    return [Statement(f"DELETE FROM {shape.name} WHERE {_where(shape)}", _key_of(shape, chance))]
+    where, key = _one(shape, chance)
+    return [Statement(f"DELETE FROM {shape.name} WHERE {where}", key)]
 
 
 def _delete_many(shape: Shape, chance: Random) -> list[Statement]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 SCHEMA = "history"
 SIGNALS = "signals"
+BORN = "born"
+"""Tells the rows of a table without a key apart; nobody writes it but its default."""
 
 _BIG = """
   big text, doc jsonb, raw bytea, tags text[], plain integer, word character varying(20)"""
@@ -35,12 +37,16 @@ class Table:
     partitions: int = 1
     after: tuple[str, ...] = ()
     """Statements after its creation; `{}` stands for its name."""
-    stamped: bool = True
-    """Whether a trigger numbers every change of a row, in the row."""
     takes_ddl: bool = False
+    historic: bool = False
+    """Whether its silver has a history."""
     upserts: bool = True
     snapshots: bool = True
     """Whether the connector can read it again in chunks: by its primary key."""
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return self.key or (BORN,)
 
 
 TABLES = (
@@ -49,6 +55,7 @@ TABLES = (
         "id integer PRIMARY KEY, label character varying(20), amount numeric(8,2), count integer, note text",
         key=("id",),
         takes_ddl=True,
+        historic=True,
     ),
     Table(
         "paired",
@@ -63,6 +70,7 @@ TABLES = (
         "name text PRIMARY KEY, value integer, at timestamp with time zone",
         key=("name",),
         partitions=3,
+        historic=True,
     ),
     Table(
         "tokened",
@@ -71,7 +79,15 @@ TABLES = (
         keys=25,
         takes_ddl=True,
     ),
-    Table("toasted", f"id integer PRIMARY KEY,{_BIG}", key=("id",), keys=12, partitions=3, after=_EXTERNAL),
+    Table(
+        "toasted",
+        f"id integer PRIMARY KEY,{_BIG}",
+        key=("id",),
+        keys=12,
+        partitions=3,
+        after=_EXTERNAL,
+        historic=True,
+    ),
     Table(
         "whole",
         f"id integer PRIMARY KEY,{_BIG}",
@@ -113,13 +129,12 @@ TABLES = (
         "value integer, note text",
         key=(),
         after=("ALTER TABLE {} REPLICA IDENTITY FULL",),
-        stamped=False,
         upserts=False,
         snapshots=False,
     ),
 )
-OFF_BY_DEFAULT = frozenset({"seats", "keyless"})
-"""Keys that are deferrable, and no keys at all: compared only when named by `WITH`."""
+OFF_BY_DEFAULT = frozenset({"seats"})
+"""Keys that are deferrable lose rows (`cdc-semantics` §5): compared only when named by `WITH`."""
 
 
 def tables_named(names: Iterable[str]) -> tuple[Table, ...]:
@@ -129,16 +144,15 @@ def tables_named(names: Iterable[str]) -> tuple[Table, ...]:
 
 
 def creation(table: Table) -> list[str]:
-    """Statements that make the table, its trigger included."""
-    stamp = ", stamp bigint" if table.stamped else ""
+    """Statements that make the table and the trigger that numbers every change of a row, in the row."""
     name = f"{SCHEMA}.{table.name}"
-    statements = [f"CREATE TABLE {name} ({table.columns}{stamp})"]
-    if table.stamped:
-        statements.append(
-            f"CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON {name}"
-            f" FOR EACH ROW EXECUTE FUNCTION {SCHEMA}.stamp()"
-        )
-    return [*statements, *(after.format(name) for after in table.after)]
+    born = "" if table.key else f", {BORN} bigint DEFAULT nextval('{SCHEMA}.stamps')"
+    trigger = (
+        f"CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON {name}"
+        f" FOR EACH ROW EXECUTE FUNCTION {SCHEMA}.stamp()"
+    )
+    create = f"CREATE TABLE {name} ({table.columns}, stamp bigint{born})"
+    return [create, trigger, *(after.format(name) for after in table.after)]
 
 
 FIRST = (

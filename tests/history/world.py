@@ -61,8 +61,9 @@ class World:
             query = "SELECT confirmed_flush_lsn >= %s::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
 
             def confirmed() -> bool:
-                # An idle stream confirms nothing.
-                connection.execute("SELECT pg_logical_emit_message(false, 'heartbeat', 'caught up?')")
+                # An idle stream confirms nothing. In a transaction: behind a restart the connector looks for
+                # the next commit, and drops all it meets before it.
+                connection.execute("SELECT pg_logical_emit_message(true, 'heartbeat', 'caught up?')")
                 return connection.execute(query, (wanted, self.name)).fetchone() == (True,)
 
             self._wait(confirmed, seconds=seconds, pause=0.1)
@@ -151,7 +152,9 @@ def _create_database(made: World) -> None:
 def _write_pipeline(made: World) -> None:
     made.pipelines.mkdir(parents=True, exist_ok=True)
     tables = "".join(
-        f"  - {{name: {table.name}, topics: [{made.name}.{SCHEMA}.{table.name}]}}\n" for table in made.tables
+        f"  - {{name: {table.name}, topics: [{made.name}.{SCHEMA}.{table.name}]"
+        f"{', history: true' if table.historic else ''}}}\n"
+        for table in made.tables
     )
     (made.pipelines / f"{made.name}.yaml").write_text(_YAML.format(name=made.name) + tables)
 

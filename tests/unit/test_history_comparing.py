@@ -97,14 +97,6 @@ def test_a_value_that_nobody_can_know_is_counted():
     assert compare(source(("1", None, "5")), silver((1, "old", 5, "c")), unsent).exempt == 1
 
 
-def test_rows_without_a_key_are_counted():
-    content = Content("t", (), (ID, NOTE), (("1", "a"), ("1", "a")))
-
-    assert told(content, silver((1, "a", 5, "c"))) == [
-        "t key (\"[1, 'a']\",): PostgreSQL has 2 times, silver has 1 times"
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "sql", "type_", "value"),
     [

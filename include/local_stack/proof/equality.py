@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import IsolationLevel
 
 from cdc_lakehouse.lake.names import Lake
@@ -17,7 +18,8 @@ _SYSTEM_PREFIX = "_cdc_"
 def compare_pipeline(
     stack: RunningStack, *, pipeline: str = "shop", root: str | None = None
 ) -> list[Comparison]:
-    """One comparison per table of the source. It is read in one snapshot; nobody else should write.
+    """One comparison per table of the source, and one per history. It is read in one snapshot; nobody else
+    should write.
 
     `root` is another lake than the stack's own.
     """
@@ -28,6 +30,10 @@ def compare_pipeline(
         for table in source_tables(connection):
             source = read_source(connection, table)
             found.append(compare_with_silver(table, source, silver=read_rows(lake.silver(table))))
+            history = read_rows(lake.history(table))
+            if history is not None:
+                standing = history.filter(pc.is_null(history["_cdc_to"]))
+                found.append(compare_with_silver(f"{table}__history, now", source, silver=standing))
     return found
 
 
