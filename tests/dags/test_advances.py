@@ -18,6 +18,8 @@ def test_a_table_that_both_tries_moved_is_told_once_with_the_whole_way():
         "rows": 15,
         "ranges": {"shop.public.orders": {"0": [0, 15]}},
         "seen_through": "2026-01-01T00:00:00Z",
+        "valid_through": "2026-01-01T00:00:01+00:00",
+        "valid_position": "0/16B3748",
         "versions": {"bronze": 3},
         "attempts": ["try-1", "try-2"],
     }

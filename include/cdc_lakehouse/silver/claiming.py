@@ -1,4 +1,4 @@
-"""Up to when a silver table is complete: what was observed at its source, and what the lake says beside it."""
+"""Up to when a silver table is complete, by what was observed at its source and what bronze holds."""
 
 from __future__ import annotations
 
