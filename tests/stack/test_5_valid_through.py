@@ -125,7 +125,6 @@ def killed(chain, looks, idle) -> tuple[dict[str, TableResult], dict[str, TableR
 def busy(chain, looks, killed) -> Writer:
     chain.stack.start("connect")
     chain.stack.connector.wait_until_captured()
-    looks.look("bronze")
     with Writer(chain) as writer:
         chain.stack.connector.wait_until_captured()
         chain.run()

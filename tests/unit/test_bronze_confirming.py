@@ -22,16 +22,16 @@ from cdc_lakehouse.contract import (
     TableResult,
     TableStatus,
 )
-from cdc_lakehouse.database.positions import LogPosition
-from cdc_lakehouse.database.slots import Slot, SlotLook
+from cdc_lakehouse.database.positions import LogPosition, Moment
 from cdc_lakehouse.errors import BrokerUnavailableError, SourceUnavailableError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
+from cdc_lakehouse.kafka.offsets_topic import Committed
 from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.silver.look import looked as silver_looked
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TOPIC = "shop.public.orders"
-NOT_CONFIRMED = "the source was not asked, or its connector has not confirmed what the table has read"
+NOT_CONFIRMED = "nobody said what the connector has committed, or the table has not read so far"
 
 
 class Kafka:
@@ -65,14 +65,20 @@ class Source:
     looks = 0
     relations = frozenset({"public.orders"})
     away = False
+    server = "shop"
+    snapshot: str | None = None
 
     def __call__(self, database, *, relations):
         if self.away:
             raise SourceUnavailableError(address="db:5432/shop", reason="gone")
         self.looks += 1
-        slot = Slot("shop", active=True, confirmed=LogPosition(100 * self.looks - 10), reader=7)
-        at = NOON + timedelta(minutes=self.looks)
-        return SlotLook(at, LogPosition(100 * self.looks), (slot,), self.relations)
+        moment = Moment(NOON + timedelta(minutes=self.looks), LogPosition(100 * self.looks))
+        return moment, self.relations
+
+    def committed(self, settings, topic) -> list[Committed]:
+        assert topic == "offsets"
+        offset = {"lsn_commit": 100 * self.looks - 10, "snapshot": self.snapshot}
+        return [Committed(["shop-connector", {"server": self.server}], offset)]
 
 
 class NoSpark(LazySession):
@@ -90,10 +96,15 @@ def kafka(monkeypatch) -> type[Kafka]:
 @pytest.fixture
 def source(monkeypatch) -> Source:
     asked = Source()
-    monkeypatch.setattr("cdc_lakehouse.bronze.confirming.look_at_slots", asked)
-    connection = {"host": "db", "login": "reader", "password": "secret", "extra": {"database": "shop"}}
-    monkeypatch.setenv(ENV_CONNECTION_SOURCE, json.dumps(connection))
+    monkeypatch.setattr("cdc_lakehouse.bronze.confirming.moment_of", asked)
+    monkeypatch.setattr("cdc_lakehouse.bronze.confirming.newest_committed", asked.committed)
+    monkeypatch.setenv(ENV_CONNECTION_SOURCE, connection(offsets_topic="offsets"))
     return asked
+
+
+def connection(**extra: str) -> str:
+    document = {"host": "db", "login": "reader", "password": "secret", "extra": {"database": "shop", **extra}}
+    return json.dumps(document)
 
 
 @pytest.fixture
@@ -134,7 +145,7 @@ def said(result: TableResult) -> tuple[str | None, str | None, str | None]:
 def test_an_idle_run_moves_the_claim_without_a_commit(application, source):
     first, second, third = (said(ingested(application)) for _ in range(3))
 
-    assert first == (None, None, NOT_CONFIRMED)
+    assert first == (None, "0/5A", None)
     assert second == ("2026-01-01T12:01:00+00:00", "0/BE", None)
     assert third == ("2026-01-01T12:02:00+00:00", "0/122", None)
 
@@ -178,11 +189,28 @@ def test_without_a_connection_nothing_is_claimed_and_the_run_goes_on(application
     assert "CDC_LAKEHOUSE_CONN_SOURCE" in caplog.records[-1].reason
 
 
-def test_a_dry_run_remembers_nothing(application, source):
-    object.__setattr__(application.request, "dry_run", True)
-    ingested(application), ingested(application)
+def test_a_connection_that_names_no_topic_of_offsets_is_told_so(application, source, monkeypatch, caplog):
+    monkeypatch.setenv(ENV_CONNECTION_SOURCE, connection())
+    with caplog.at_level(logging.WARNING):
+        result = ingested(application)
+
+    assert (result.status, result.withheld) == (TableStatus.IDLE, NOT_CONFIRMED)
+    assert "offsets_topic" in caplog.records[-1].reason
+
+
+@pytest.mark.parametrize("trouble", [{"snapshot": "INITIAL"}, {"server": "billing"}])
+def test_a_connector_in_its_snapshot_or_another_one_says_nothing(application, source, trouble):
+    for name, value in trouble.items():
+        setattr(source, name, value)
 
     assert said(ingested(application)) == (None, None, NOT_CONFIRMED)
+
+
+def test_a_dry_run_remembers_nothing(application, source):
+    object.__setattr__(application.request, "dry_run", True)
+    ingested(application)
+
+    assert said(ingested(application)) == (None, "0/BE", None)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from orders_in_kafka import SOURCE, TOPIC, ledger, ledger_of  # type: ignore[imp
 from cdc_lakehouse.database.positions import LogPosition
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.claims import Claim, Withheld, claim_of_bronze, claim_of_silver
-from cdc_lakehouse.lake.confirmations import Confirmation, Reach
+from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.lake.progress import Progress
@@ -22,8 +22,7 @@ AT_NOON = ValidThrough("0/64", NOON.isoformat(), 0)
 
 
 def confirmation(position: int, *ends: int, epoch: int = 0, source: str = SOURCE) -> Confirmation:
-    reach = Reach(epoch, {source: dict(enumerate(ends))})
-    return Confirmation(LogPosition(position), NOON, {"orders": reach})
+    return Confirmation(LogPosition(position), NOON, epoch, {source: dict(enumerate(ends))})
 
 
 def silver_claim(silver: Ledger, *known: Confirmation, open_cases: int = 0) -> Claim:

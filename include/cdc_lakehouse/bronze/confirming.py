@@ -1,8 +1,8 @@
-"""Ask the source what its connector has confirmed, then Kafka how far it goes: observations for claims.
+"""Ask what the source's connector has committed, then Kafka how far it goes: observations for claims.
 
-The order is what makes them true (decision 0033): the source's clock, its log, its slots; behind them the
-ends of Kafka's partitions; and behind those what the drain will read, so that it reaches them. Nothing here
-may cost a run its success, or more than some seconds.
+The order is what makes them true (decision 0033): the source's clock and log; what the connector has
+committed; behind that the ends of Kafka's partitions; and behind those what the drain will read, so that it
+reaches them. Nothing here may cost a run its success, or more than some seconds.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.incarnations import doubtful
 from cdc_lakehouse.bronze.plan import DrainPlan
+from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.database.access import Database
-from cdc_lakehouse.database.slot_look import look_at_slots
-from cdc_lakehouse.database.slots import SlotLook
+from cdc_lakehouse.database.moments import moment_of
+from cdc_lakehouse.database.positions import LogPosition, Moment
+from cdc_lakehouse.debezium.connector_offset import complete_up_to, server_of
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
-from cdc_lakehouse.lake.confirmations import Confirmation, Reach
+from cdc_lakehouse.kafka.offsets_topic import Committed, newest_committed
+from cdc_lakehouse.lake.confirmations import Confirmation, Confirmations
 from cdc_lakehouse.lake.confirmations_file import read_confirmations, write_confirmations
 from cdc_lakehouse.lake.ledger import Ends
 
@@ -34,10 +37,14 @@ Known = Mapping[str, tuple[Confirmation, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The source's answer, and what Kafka held behind it."""
+    """The answers of the source, of its connectors, and of Kafka behind them."""
 
     address: str
-    look: SlotLook
+    moment: Moment
+    relations: frozenset[str]
+    """Tables that the source has, of those that topics are named after."""
+    committed: Mapping[str, LogPosition]
+    """By prefix of topics."""
     written: Ends
 
 
@@ -45,9 +52,15 @@ def ask(application: Application, cluster: Cluster) -> Asked | None:
     """None, and a warning, where somebody does not answer. To be asked before what a drain is to read."""
     topics = {topic for table in application.tables for topic in table.topics}
     try:
-        database = Database.of(application.connection(Role.SOURCE))
-        look = look_at_slots(database, relations={relation_of(topic) for topic in topics})
-        return Asked(database.settings.address, look, cluster.written(topics))
+        connection = application.connection(Role.SOURCE)
+        database = Database.of(connection)
+        offsets_topic = database.settings.offsets_topic
+        if offsets_topic is None:
+            raise connection.problem("its extra has no `offsets_topic`: the topic of Connect's offsets")
+        moment, relations = moment_of(database, relations={_named_after(topic)[1] for topic in topics})
+        settings = librdkafka_settings(application.connection(Role.KAFKA))
+        committed = positions_in(newest_committed(settings, offsets_topic))
+        return Asked(database.settings.address, moment, relations, committed, cluster.written(topics))
     except LakehouseError as error:
         _warn(error)
         return None
@@ -62,47 +75,60 @@ def observe(
     plans: Mapping[str, DrainPlan],
 ) -> Known:
     """What is known by now. A second call adds another observation, which is as true as the first."""
-    reached = {} if asked is None else _reached(asked, plans, cluster=cluster, facts=facts)
+    sure = set() if asked is None else _not_cut(plans, cluster=cluster, facts=facts)
     found: dict[str, tuple[Confirmation, ...]] = {}
     for group, names in _by_group(application.tables).items():
         uri = application.lake.confirmations(group)
         known = read_confirmations(uri)
         if asked is not None:
-            known = known.having_seen(asked.look, address=asked.address)
-            confirmed = known.confirmed_in(asked.look)
-            reach = {name: reached[name] for name in names if name in reached}
-            if confirmed is not None and reach:
-                known = known.with_reach(confirmed, reach)
+            known = known.having_seen(asked.moment, address=asked.address)
+            known = known.observing(_observed(known, asked, [plans[each] for each in names if each in sure]))
             if not application.request.dry_run:
                 write_confirmations(uri, known)
         found |= {name: tuple(known.of(name)) for name in names}
     return found
 
 
-def relation_of(topic: str) -> str:
-    """`shop.public.orders` -> `public.orders`, the table that it is named after."""
-    return ".".join(topic.rsplit(".", 2)[-2:])
+def positions_in(found: Iterable[Committed]) -> dict[str, LogPosition]:
+    """By prefix, as the connector said it last; none for one that takes a snapshot."""
+    newest: dict[str, int | None] = {}
+    for each in found:
+        server = server_of(each.key)
+        if server is not None:
+            newest[server] = complete_up_to(each.offset)
+    return {server: LogPosition(position) for server, position in newest.items() if position is not None}
 
 
-def reach_of(plan: DrainPlan, asked: Asked) -> Reach | None:
-    """What a table has to read to have all that was confirmed; None where nobody can say.
+def confirmation_of(plan: DrainPlan, asked: Asked, known: Confirmations) -> Confirmation | None:
+    """What a table has to read, and what it has then; None where nobody can say.
 
     A topic that was made again in between held something else. One that is named after no table of the source
-    may be another source's, and then these slots say nothing of it.
+    may be another source's.
     """
     ends: dict[str, Mapping[int, int]] = {}
+    positions = []
     for topic in plan.topics:
-        if topic.source not in asked.written or relation_of(topic.name) not in asked.look.relations:
+        server, relation = _named_after(topic.name)
+        if not (topic.source in asked.written and server in asked.committed and relation in asked.relations):
             return None
         ends[plan.sources[topic.name]] = asked.written[topic.source]
-    return Reach(plan.ledger.epoch, ends)
+        positions.append(asked.committed[server])
+    return Confirmation(min(positions), known.time_at(min(positions)), plan.ledger.epoch, ends)
 
 
-def _reached(
-    asked: Asked, plans: Mapping[str, DrainPlan], *, cluster: Cluster, facts: ClusterFacts
-) -> dict[str, Reach]:
-    """Without tables whose log may have been cut and written anew below what they have read."""
-    found = {name: reach for name, plan in plans.items() if (reach := reach_of(plan, asked)) is not None}
+def _observed(known: Confirmations, asked: Asked, plans: Iterable[DrainPlan]) -> dict[str, Confirmation]:
+    found = {plan.table: confirmation_of(plan, asked, known) for plan in plans}
+    return {table: confirmation for table, confirmation in found.items() if confirmation is not None}
+
+
+def _named_after(topic: str) -> tuple[str, str]:
+    """`shop.public.orders` -> the prefix `shop`, the table `public.orders`."""
+    prefix, *relation = topic.rsplit(".", 2)
+    return prefix, ".".join(relation)
+
+
+def _not_cut(plans: Mapping[str, DrainPlan], *, cluster: Cluster, facts: ClusterFacts) -> set[str]:
+    """Tables but those whose log was cut, or may have been, and written anew below what they have read."""
     doubts = {
         name: doubtful(plan.ledger, [topic.name for topic in plan.topics], facts=facts, idle_too=True)
         for name, plan in plans.items()
@@ -111,8 +137,8 @@ def _reached(
         cut = cluster.cut_logs({place: mark for marks in doubts.values() for place, mark in marks.items()})
     except LakehouseError as error:
         _warn(error)
-        return {name: reach for name, reach in found.items() if not doubts[name]}
-    return {name: reach for name, reach in found.items() if doubts[name].keys().isdisjoint(cut)}
+        return {name for name in plans if not doubts[name]}
+    return {name for name in plans if doubts[name].keys().isdisjoint(cut)}
 
 
 def _by_group(tables: Iterable[Table]) -> dict[str, list[str]]:

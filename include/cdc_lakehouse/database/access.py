@@ -1,4 +1,4 @@
-"""A connection to a source database, and how its slots are asked for."""
+"""A connection to a source database, and what it says of the connector that reads its log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from psycopg import errors
 from cdc_lakehouse.config.settings import Connection
 from cdc_lakehouse.config.source_settings import SourceSettings, source_settings
 from cdc_lakehouse.database.positions import LogPosition
-from cdc_lakehouse.database.slots import Slot
 from cdc_lakehouse.errors import SourceUnavailableError
 
 _SECONDS_TO_CONNECT = 10
 _SLOTS = """
-SELECT slot_name, active, confirmed_flush_lsn::text, active_pid FROM pg_replication_slots
+SELECT slot_name, active, confirmed_flush_lsn::text FROM pg_replication_slots
 WHERE slot_type = 'logical' AND database = current_database() AND slot_name = coalesce(%s, slot_name)
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    name: str
+    active: bool
+    """Whether somebody reads it now."""
+    confirmed: LogPosition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +65,10 @@ class Database:
     def slots(self) -> tuple[Slot, ...]:
         """Those that count: the one that the connection names, or all logical ones of the database."""
         with self.connected() as connection:
-            return self.slots_seen_by(connection)
-
-    def slots_seen_by(self, connection: psycopg.Connection[Any]) -> tuple[Slot, ...]:
-        rows = connection.execute(_SLOTS, (self.settings.slot,)).fetchall()
+            rows = connection.execute(_SLOTS, (self.settings.slot,)).fetchall()
         return tuple(
-            Slot(name, active, None if confirmed is None else LogPosition.from_text(confirmed), reader)
-            for name, active, confirmed, reader in rows
+            Slot(name, active, None if confirmed is None else LogPosition.from_text(confirmed))
+            for name, active, confirmed in rows
         )
 
     @contextmanager
@@ -76,6 +80,16 @@ class Database:
         except psycopg.OperationalError as exc:
             address = self.settings.address
             raise SourceUnavailableError(address=address, reason=_first_line(exc)) from exc
+
+
+def confirmed_by(slots: tuple[Slot, ...]) -> LogPosition | None:
+    """What Kafka has acknowledged to the connector up to here; None where nobody tells it.
+
+    A slot that nobody reads says nothing: a connector that takes its first snapshot has not begun with
+    the log, and what it confirmed is where the log will begin.
+    """
+    known = [slot.confirmed for slot in slots if slot.active and slot.confirmed is not None]
+    return min(known) if known and len(known) == len(slots) else None
 
 
 def _first_line(exc: BaseException) -> str:

@@ -25,7 +25,7 @@ class Withheld(StrEnum):
     PARKED = "parked events"
     BEGAN_ANEW = "the source began anew, and no full snapshot since is complete"
     BEGINS_LATE = "the first records of its log were gone when it began"
-    NOT_CONFIRMED = "the source was not asked, or its connector has not confirmed what the table has read"
+    NOT_CONFIRMED = "nobody said what the connector has committed, or the table has not read so far"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,9 @@ def _newest(ledger: Ledger, confirmations: Iterable[Confirmation], *, epoch: int
     return ValidThrough(str(found.position), _later(found.time, before), epoch)
 
 
-def _is_met(ledger: Ledger, confirmation: Confirmation, *, epoch: int) -> bool:
-    reach = confirmation.reach[ledger.table]
-    return reach.epoch == epoch and has_read(ledger, reach.ends) and not is_of_the_past(ledger, reach.ends)
+def _is_met(ledger: Ledger, found: Confirmation, *, epoch: int) -> bool:
+    ends = found.ends
+    return found.epoch == epoch and has_read(ledger, ends) and not is_of_the_past(ledger, ends)
 
 
 def _later(time: datetime | None, before: ValidThrough | None) -> str | None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from cdc_lakehouse.database.positions import LogPosition
-from cdc_lakehouse.lake.confirmations import Confirmation, Confirmations, Moment, Reach, Reader
+from cdc_lakehouse.database.positions import LogPosition, Moment
+from cdc_lakehouse.lake.confirmations import Confirmation, Confirmations
 from cdc_lakehouse.lake.files import read_text_if_there, write_text
 
 logger = logging.getLogger(__name__)
@@ -40,16 +40,17 @@ def _document(found: Confirmations) -> dict[str, Any]:
         "v": VERSION,
         "address": found.address,
         "moments": [[each.at.isoformat(), str(each.position)] for each in found.moments],
-        "readers": {slot: [each.number, str(each.since)] for slot, each in found.readers.items()},
         "known": [
             {
-                "position": str(each.position),
-                "time": None if each.time is None else each.time.isoformat(),
-                "reach": {
-                    table: {"epoch": reach.epoch, "ends": reach.ends} for table, reach in each.reach.items()
-                },
+                table: {
+                    "position": str(each.position),
+                    "time": None if each.time is None else each.time.isoformat(),
+                    "epoch": each.epoch,
+                    "ends": each.ends,
+                }
+                for table, each in tables.items()
             }
-            for each in found.known
+            for tables in found.known
         ],
     }
 
@@ -61,11 +62,9 @@ def _confirmations(document: Mapping[str, Any]) -> Confirmations:
             Moment(datetime.fromisoformat(at), LogPosition.from_text(position))
             for at, position in document["moments"]
         ),
-        readers={
-            slot: Reader(number, LogPosition.from_text(since))
-            for slot, (number, since) in document["readers"].items()
-        },
-        known=tuple(map(_confirmation, document["known"])),
+        known=tuple(
+            {table: _confirmation(each) for table, each in tables.items()} for tables in document["known"]
+        ),
     )
 
 
@@ -74,13 +73,9 @@ def _confirmation(document: Mapping[str, Any]) -> Confirmation:
     return Confirmation(
         position=LogPosition.from_text(document["position"]),
         time=None if time is None else datetime.fromisoformat(time),
-        reach={table: _reach(each) for table, each in document["reach"].items()},
+        epoch=document["epoch"],
+        ends={
+            source: {int(partition): end for partition, end in partitions.items()}
+            for source, partitions in document["ends"].items()
+        },
     )
-
-
-def _reach(document: Mapping[str, Any]) -> Reach:
-    ends = {
-        source: {int(partition): end for partition, end in partitions.items()}
-        for source, partitions in document["ends"].items()
-    }
-    return Reach(document["epoch"], ends)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from cdc_lakehouse.config.settings import Connection
-from cdc_lakehouse.database.access import Database
-from cdc_lakehouse.database.slots import confirmed_by
+from cdc_lakehouse.database.access import Database, confirmed_by
 from cdc_lakehouse.preflight.findings import Finding
 
 

@@ -10,8 +10,7 @@ from functools import partial
 from cdc_lakehouse.application.per_table import UnfinishedError
 from cdc_lakehouse.config.models import OutOfRange, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
-from cdc_lakehouse.database.access import Database
-from cdc_lakehouse.database.slots import confirmed_by
+from cdc_lakehouse.database.access import Database, confirmed_by
 from cdc_lakehouse.errors import SilverDiffersError, SourceTableMissingError
 from cdc_lakehouse.lake.ends import has_read, is_of_the_past
 from cdc_lakehouse.lake.ledger import Ends
