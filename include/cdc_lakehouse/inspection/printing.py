@@ -67,9 +67,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
     for entry in found:
         if entry.problem:
             console.print(Text(f"{entry.pipeline}.{entry.table}: {entry.problem}", style="red"))
-    for reason in dict.fromkeys(entry.withheld for entry in found if entry.withheld):
-        names = ", ".join(f"{each.pipeline}.{each.table}" for each in found if each.withheld == reason)
-        console.print(Text(f"not valid-through: {names}: {reason}", style="dim"))
+    _print_withheld(console, found)
     numbers = counted(found)
     console.print(Text(f"{numbers['tables']} tables, {numbers['failed']} with a problem", style="bold"))
     if found and numbers["empty"] == numbers["tables"]:
@@ -83,6 +81,13 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             style="dim",
         )
     )
+
+
+def _print_withheld(console: Console, found: Sequence[TableOverview]) -> None:
+    """Each reason once, with its tables."""
+    for reason in dict.fromkeys(entry.withheld for entry in found if entry.withheld):
+        names = ", ".join(f"{each.pipeline}.{each.table}" for each in found if each.withheld == reason)
+        console.print(Text(f"not valid-through: {names}: {reason}", style="dim"))
 
 
 def print_quarantine(found: Sequence[Cases]) -> None:
