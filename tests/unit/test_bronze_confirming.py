@@ -198,6 +198,18 @@ def test_a_connection_that_names_no_topic_of_offsets_is_told_so(application, sou
     assert "offsets_topic" in caplog.records[-1].reason
 
 
+def test_a_topic_that_holds_something_else_is_told_so(application, source, monkeypatch, caplog):
+    def read(settings, topic):
+        raise ValueError("no JSON")
+
+    monkeypatch.setattr("cdc_lakehouse.bronze.confirming.newest_committed", read)
+    with caplog.at_level(logging.WARNING):
+        result = ingested(application)
+
+    assert (result.status, result.withheld) == (TableStatus.IDLE, NOT_CONFIRMED)
+    assert "offsets holds something else" in caplog.records[-1].reason
+
+
 @pytest.mark.parametrize("trouble", [{"snapshot": "INITIAL"}, {"server": "billing"}])
 def test_a_connector_in_its_snapshot_or_another_one_says_nothing(application, source, trouble):
     for name, value in trouble.items():

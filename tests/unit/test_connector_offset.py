@@ -24,6 +24,7 @@ def test_all_transactions_before_the_last_commit_are_sent():
         {"lsn": 300, "lsn_proc": 300},
         {"lsn_commit": "200"},
         {},
+        [],
     ],
 )
 def test_a_snapshot_and_what_is_no_offset_of_postgresql_say_nothing(offset):

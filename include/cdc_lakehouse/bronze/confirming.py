@@ -52,14 +52,9 @@ def ask(application: Application, cluster: Cluster) -> Asked | None:
     """None, and a warning, where somebody does not answer. To be asked before what a drain is to read."""
     topics = {topic for table in application.tables for topic in table.topics}
     try:
-        connection = application.connection(Role.SOURCE)
-        database = Database.of(connection)
-        offsets_topic = database.settings.offsets_topic
-        if offsets_topic is None:
-            raise connection.problem("its extra has no `offsets_topic`: the topic of Connect's offsets")
+        database = Database.of(application.connection(Role.SOURCE))
         moment, relations = moment_of(database, relations={_named_after(topic)[1] for topic in topics})
-        settings = librdkafka_settings(application.connection(Role.KAFKA))
-        committed = positions_in(newest_committed(settings, offsets_topic))
+        committed = _committed(application, database)
         return Asked(database.settings.address, moment, relations, committed, cluster.written(topics))
     except LakehouseError as error:
         _warn(error)
@@ -114,6 +109,17 @@ def confirmation_of(plan: DrainPlan, asked: Asked, known: Confirmations) -> Conf
         ends[plan.sources[topic.name]] = asked.written[topic.source]
         positions.append(asked.committed[server])
     return Confirmation(min(positions), known.time_at(min(positions)), plan.ledger.epoch, ends)
+
+
+def _committed(application: Application, database: Database) -> dict[str, LogPosition]:
+    topic = database.settings.offsets_topic
+    if topic is None:
+        raise database.named.problem("its extra has no `offsets_topic`, the topic of Connect's offsets")
+    settings = librdkafka_settings(application.connection(Role.KAFKA))
+    try:
+        return positions_in(newest_committed(settings, topic))
+    except ValueError as exc:
+        raise database.named.problem(f"its `offsets_topic` {topic} holds something else") from exc
 
 
 def _observed(known: Confirmations, asked: Asked, plans: Iterable[DrainPlan]) -> dict[str, Confirmation]:

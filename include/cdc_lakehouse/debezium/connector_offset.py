@@ -7,7 +7,6 @@ was acknowledged last, while older ones of other partitions may still wait.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 
@@ -19,12 +18,12 @@ def server_of(key: Any) -> str | None:
     return None
 
 
-def complete_up_to(offset: Mapping[str, Any]) -> int | None:
+def complete_up_to(offset: Any) -> int | None:
     """Every transaction that was committed up to there came before the record with this offset.
 
     None while a snapshot is on its way: its rows come before the log, and no offset says that all are there.
     """
-    position = offset.get("lsn_commit")
-    if offset.get("snapshot") or not isinstance(position, int):
-        return None
-    return position
+    match offset:
+        case {"lsn_commit": int(position), **others} if not others.get("snapshot"):
+            return position
+    return None

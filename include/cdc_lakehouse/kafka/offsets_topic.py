@@ -30,12 +30,17 @@ _SETTINGS = {
 
 
 class Committed(NamedTuple):
+    """Both as Connect wrote them."""
+
     key: Any
-    offset: Mapping[str, Any]
+    offset: Any
 
 
 def newest_committed(settings: Mapping[str, str], topic: str) -> list[Committed]:
-    """Oldest first; a connector whose offsets were deleted has none. Raises `BrokerUnavailableError`."""
+    """Oldest first; a connector whose offsets were deleted has none.
+
+    Raises `BrokerUnavailableError`, and `ValueError` for a topic that holds something else.
+    """
     consumer = Consumer({**settings, **_SETTINGS, "logger": logger, "log_level": 2})
     try:
         found = sorted(_read(consumer, topic), key=lambda message: message.timestamp()[1])
