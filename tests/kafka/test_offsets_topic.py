@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,7 +13,7 @@ from cdc_lakehouse.kafka.offsets_topic import newest_committed
 SHOP, BILLING = ["shop", {"server": "shop"}], ["billing", {"server": "billing"}]
 
 
-def said(broker, topic: str, key: list[object], *positions: int | None, partition: int = 0) -> None:
+def said(broker, topic: str, key: Sequence[object], *positions: int | None, partition: int = 0) -> None:
     values = [None if each is None else json.dumps({"lsn_commit": each}).encode() for each in positions]
     broker.send(topic, values, key=json.dumps(key).encode(), partition=partition)
 

@@ -254,7 +254,7 @@ def test_an_idle_log_with_another_leader_is_asked_whether_it_was_cut(
 ):
     marked = ledger_of("orders", topic=TOPIC, end=9)
     progress = marked.sources[f"{TOPIC}@id1"]
-    progress[0] = progress[0].marked((9, 1))  # type: ignore[index]
+    progress[0] = progress[0].marked((9, 1))
     write_log(f"{tmp_path.as_uri()}/bronze/shop/orders", commit_of(marked))
     kafka.epoch, kafka.cut = 2, cut
     ingested(application)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from orders_in_kafka import SOURCE, TOPIC, ledger, ledger_of  # type: ignore[import-not-found]
@@ -29,8 +30,9 @@ def silver_claim(silver: Ledger, *known: Confirmation, open_cases: int = 0) -> C
     return claim_of_silver(silver, known, bronze=silver, open_cases=open_cases)
 
 
-def one(**progress: object) -> Ledger:
-    return ledger_of({SOURCE: {0: Progress(**{"floor": 0, "end": 9, **progress})}})  # type: ignore[arg-type]
+def one(*, floor: int = 0, **progress: Any) -> Ledger:
+    found: Ledger = ledger_of({SOURCE: {0: Progress(floor=floor, end=9, **progress)}})
+    return found
 
 
 def test_who_has_read_all_ends_has_every_change_before_the_position():

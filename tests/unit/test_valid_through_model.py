@@ -97,7 +97,8 @@ class Chain:
         if number % 2:
             self.write(number // 3)
         moment, committed = Moment(at, LogPosition(len(self.log))), self.committed
-        self.send(3), self.deliver(number)
+        self.send(3)
+        self.deliver(number)
         written = {p: len(records) for p, records in self.kafka.items()}
         self.deliver(number // 2)
         self.known = self.known.having_seen(moment, address="db")
@@ -180,7 +181,8 @@ def test_once_all_rest_a_heartbeat_and_three_runs_say_all(before, steps):
         chain.run(59)
         chain.write(3)
         for number in range(200):
-            chain.send(3), chain.deliver(number)
+            chain.send(3)
+            chain.deliver(number)
         chain.commit(0)
     chain.run(59)
     chain.merge(0)
