@@ -169,6 +169,14 @@ class TableResult:
     """Age of that commit; it grows while the source is quiet."""
     lag_offsets: int | None = None
     """Of a merge: what silver has not applied of all that bronze holds, and Kafka was seen to hold."""
+    valid_through: str | None = None
+    """Every change that a reader of the source could see then is in the table, by the source's clock."""
+    valid_position: str | None = None
+    """The same as a place in the source's log, which is a little further."""
+    valid_lag_seconds: float | None = None
+    """Age of `valid_through`: while the source is quiet it does not grow with it."""
+    withheld: str | None = None
+    """Why the table says neither."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
     """`bronze` / `silver` -> Delta version after this run."""

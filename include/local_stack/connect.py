@@ -26,6 +26,7 @@ AVRO_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
 PASSWORD_DATABASE = "SHOP_DATABASE_PASSWORD"  # noqa: S105 - the name of a variable
 PASSWORD_REGISTRY = "SHOP_REGISTRY_PASSWORD"  # noqa: S105
 """Variables of Connect's environment that connector settings may name."""
+OFFSETS_TOPIC = "_connect_offsets"
 _SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Converter"
 
 
@@ -106,7 +107,7 @@ class Connect(Component):
             "key.converter": json_converter,
             "value.converter": json_converter,
             "config.storage.topic": "_connect_configs",
-            "offset.storage.topic": "_connect_offsets",
+            "offset.storage.topic": OFFSETS_TOPIC,
             "status.storage.topic": "_connect_status",
             "offset.storage.partitions": "1",
             "status.storage.partitions": "1",

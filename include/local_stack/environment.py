@@ -20,6 +20,7 @@ from cdc_lakehouse.contract import (
 from cdc_lakehouse.lake.filesystem import introduce
 from local_stack import kafka, object_store, registry
 from local_stack.component import Site
+from local_stack.connect import OFFSETS_TOPIC
 from local_stack.connector import SLOT
 from local_stack.ports import LOOPBACK
 from local_stack.postgres import SHOP, VERIFIER
@@ -50,7 +51,7 @@ def connections(site: Site) -> dict[str, Connection]:
             "port": site.ports["postgres"],
             "login": VERIFIER,
             "password": site.secrets.verify,
-            "extra": {"database": SHOP, "slot": SLOT},
+            "extra": {"database": SHOP, "slot": SLOT, "offsets_topic": OFFSETS_TOPIC},
         },
         "spark_default": {"conn_type": "spark", "host": "local[2]"},
     }

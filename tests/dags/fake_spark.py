@@ -29,6 +29,8 @@ def advanced(table: str, start: int = 0, end: int = 10) -> TableResult:
         ranges={f"shop.public.{table}": {"0": (start, end)}},
         counts={"read": end - start, "appended": end - start, "applied": end - start, "undecodable": 0},
         seen_through="2026-01-01T00:00:00Z",
+        valid_through="2026-01-01T00:00:01+00:00",
+        valid_position="0/16B3748",
         versions={"bronze": 3},
     )
 

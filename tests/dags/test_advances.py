@@ -1,5 +1,7 @@
 """What several tries of one task moved, told as one."""
 
+from dataclasses import replace
+
 from fake_spark import advanced, idle, result  # type: ignore[import-not-found]
 
 from cdc_lakehouse.contract import Job
@@ -18,9 +20,18 @@ def test_a_table_that_both_tries_moved_is_told_once_with_the_whole_way():
         "rows": 15,
         "ranges": {"shop.public.orders": {"0": [0, 15]}},
         "seen_through": "2026-01-01T00:00:00Z",
+        "valid_through": "2026-01-01T00:00:01+00:00",
+        "valid_position": "0/16B3748",
         "versions": {"bronze": 3},
         "attempts": ["try-1", "try-2"],
     }
+
+
+def test_a_later_try_that_cannot_say_up_to_when_a_table_is_complete_wins():
+    unsure = replace(advanced("orders", 15, 20), valid_through=None, valid_position=None)
+    third = advances_of(result(Job.BRONZE_INGEST, unsure, attempt="try-3"))
+
+    assert joined(SECOND, third)["orders"]["valid_through"] is None
 
 
 def test_joining_the_same_attempt_twice_changes_nothing():

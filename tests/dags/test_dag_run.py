@@ -61,6 +61,7 @@ def test_tables_that_advanced_are_announced_although_another_failed(partly_faile
     assert events["shop.bronze.customers"]["ranges"] == {"shop.public.customers": {"0": [0, 10]}}
     assert events["shop.bronze.customers"]["rows"] == 10
     assert events["shop.bronze.customers"]["seen_through"] == "2026-01-01T00:00:00Z"
+    assert events["shop.silver.customers"]["valid_through"] == "2026-01-01T00:00:01+00:00"
 
 
 def test_outcome_links_to_the_first_failed_task(partly_failed):

@@ -95,6 +95,21 @@ def test_connections_travel_in_the_environment_as_json():
     }
 
 
+def test_an_ingest_is_told_where_its_source_is():
+    script(bronze_ingest=played(GOOD))
+    operator().execute(context())
+    assert (
+        json.loads(call_of(Job.BRONZE_INGEST)["environ"]["CDC_LAKEHOUSE_CONN_SOURCE"])["host"] == "database"
+    )
+
+
+@pytest.mark.usefixtures("database")
+def test_an_ingest_does_without_a_source_that_airflow_does_not_know():
+    script(bronze_ingest=played(GOOD))
+    operator(connections=Connections(source="nowhere")).execute(context())
+    assert "CDC_LAKEHOUSE_CONN_SOURCE" not in call_of(Job.BRONZE_INGEST)["environ"]
+
+
 def test_no_secret_is_on_the_command_line_in_the_summary_or_in_the_log(caplog, capfd):
     script(bronze_ingest=played(GOOD))
     task = operator()

@@ -134,6 +134,8 @@ def test_the_summary_is_small_and_names_the_failed_and_the_advanced():
                 "rows": 10,
                 "ranges": {"shop.public.customers": {"0": [0, 10]}},
                 "seen_through": "2026-01-01T00:00:00Z",
+                "valid_through": "2026-01-01T00:00:01+00:00",
+                "valid_position": "0/16B3748",
                 "versions": {"bronze": 3},
                 "attempts": ["20260101T000000Z-00000001"],
             }

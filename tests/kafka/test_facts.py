@@ -48,6 +48,18 @@ def test_one_round_tells_ids_offsets_and_retention_and_leaves_out_what_is_not_th
     assert known.retention == Retention(60_000, 5_000)
 
 
+def test_what_is_written_counts_records_of_open_transactions(broker, topic):
+    topic_id = broker.create(topic)
+    broker.send(topic, FIVE)
+    with broker.transaction(topic, FIVE) as producer:
+        producer.flush(30)
+        written, seen = broker.cluster.written([topic, "not.there"]), broker.facts(topic)
+        producer.abort_transaction(30)
+
+    assert written == {f"{topic}@{topic_id}": {0: 10}}
+    assert seen.topics[topic].partitions[0].latest == 5
+
+
 def test_an_open_transaction_hides_everything_behind_its_start_until_it_ends(broker, topic):
     broker.create(topic)
     broker.send(topic, FIVE)

@@ -27,6 +27,7 @@ from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.contract import Job, JobRequest, TableResult
 from cdc_lakehouse.errors import RegistryUnavailableError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
+from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.lake.spans import Spans, each_span
@@ -153,6 +154,7 @@ class Chain:
         *,
         plan: DrainPlan | None = None,
         kafka: Sequence[KafkaRecord] = (),
+        confirmations: Sequence[Confirmation] = (),
     ) -> TableResult:
         """`TableIngest.run`, with `records` as its drain's one micro-batch; gaps are read from `kafka`."""
         plan = plan or self.plan(table, records)
@@ -168,6 +170,7 @@ class Chain:
                 plan=plan,
                 registry=cast(SchemaRegistry, self.registry),
                 read_again=lambda session, spans: rows_again(session, kafka, spans),
+                confirmations=confirmations,
             )
             return run.run(kafka={})
 

@@ -184,3 +184,14 @@ def test_a_log_that_was_written_anew_stops_the_table_and_is_named():
 
     assert (caught.value.read, caught.value.held) == ("0 [0, 10)", "0 [0, 15); 0 was written anew from 4")
     assert (opened.sources, opened.start) == ({TOPIC: f"{SOURCE}~1"}, {TOPIC: {0: 0}})
+
+
+def test_a_log_without_news_keeps_the_leader_that_it_was_read_under():
+    """It was not asked whether it was cut since; a commit for the others must not make that forgotten."""
+    read = {number: Progress(floor=0, end=5, mark=(5, 1)) for number in (0, 1)}
+    offsets = {0: PartitionOffsets(0, 5, 2), 1: PartitionOffsets(0, 7, 2)}
+    kafka = ClusterFacts("c1", {TOPIC: TopicFacts(TOPIC, "id1", offsets)})
+
+    plan = plan_drain(ledger_of({SOURCE: read}), (TOPIC,), facts=kafka, first={})
+
+    assert plan.marks == {SOURCE: {1: (7, 2)}}

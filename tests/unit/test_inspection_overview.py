@@ -36,6 +36,45 @@ def reported(tmp_path):
     return after
 
 
+@pytest.fixture
+def merged(tmp_path):
+    def after(*tables: TableResult) -> TableOverview:
+        """The oldest first."""
+        for number, table in enumerate(tables):
+            result = JobResult(Job.SILVER_MERGE, "shop", f"20260101T00000{number}Z-0011aabb", tables=(table,))
+            write_reports(Lake(tmp_path.as_uri(), "shop"), result, airflow=None)
+        (found,) = overview(tmp_path.as_uri(), [PIPELINE], now=datetime(2026, 1, 2, tzinfo=UTC))
+        return found
+
+    return after
+
+
+def said(**fields: str) -> TableResult:
+    return TableResult(table="orders", status=TableStatus.IDLE, **fields)  # type: ignore[arg-type]
+
+
+COMPLETE = said(valid_through="2026-01-01T10:00:00+00:00", valid_position="0/64")
+
+
+def test_an_idle_merge_says_up_to_when_a_table_is_complete(merged):
+    found = merged(said(withheld="gaps"), COMPLETE)
+
+    assert found.valid_through == datetime(2026, 1, 1, 10, tzinfo=UTC)
+    assert (found.valid_position, found.withheld) == ("0/64", "")
+
+
+def test_what_the_newest_merge_withholds_is_withheld(merged):
+    found = merged(COMPLETE, said(withheld="gaps"))
+
+    assert (found.valid_through, found.withheld) == (None, "gaps")
+
+
+def test_a_merge_that_failed_takes_nothing_back(merged):
+    failed = TableResult(table="orders", status=TableStatus.FAILED, error=DIFFERS)
+
+    assert merged(COMPLETE, failed).valid_position == "0/64"
+
+
 def verified(verdict: str, error: TableError | None = None) -> TableResult:
     status = TableStatus.VERIFIED if error is None else TableStatus.FAILED
     return TableResult(table="orders", status=status, error=error, verification={"verdict": verdict})

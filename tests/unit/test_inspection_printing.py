@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from cdc_lakehouse.inspection.overview import TableOverview
 from cdc_lakehouse.inspection.printing import print_overview, print_quarantine
 from cdc_lakehouse.inspection.quarantine import Cases
 
 
-def table(name: str, *, open_cases: int) -> TableOverview:
+def table(name: str, *, open_cases: int = 0, **more: Any) -> TableOverview:
     return TableOverview(
         pipeline="shop",
         table=name,
@@ -23,7 +24,20 @@ def table(name: str, *, open_cases: int) -> TableOverview:
         rows=7,
         open_cases=open_cases,
         problem="",
+        **more,
     )
+
+
+def test_a_table_is_told_with_the_time_up_to_which_it_is_complete(capsys):
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+    print_overview([table("orders", valid_through=noon), table("refunds", withheld="gaps")])
+
+    lines = capsys.readouterr().out.splitlines()
+    orders, refunds = (next(line for line in lines if name in line) for name in ("orders", "refunds"))
+    assert "2026-01-01 12:00:00" in orders
+    assert "withheld" in refunds
+    assert "not valid-through: shop.refunds: gaps" in lines
 
 
 def test_a_table_with_open_cases_is_incomplete_by_their_number(capsys):

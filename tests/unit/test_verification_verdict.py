@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc_lakehouse.database.positions import LogPosition
+from cdc_lakehouse.lake.ends import has_read, is_of_the_past
 from cdc_lakehouse.lake.ledger import Kind, Ledger
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.verification.differences import Difference, Key
@@ -18,8 +19,6 @@ from cdc_lakehouse.verification.verdict import (
     OpenKey,
     Verdict,
     delivered,
-    has_read,
-    is_of_the_past,
     judge,
 )
 

@@ -22,7 +22,8 @@ def amend(
 
     A second call with the same step commits nothing and raises `SupersededError`.
     """
-    stated = replace(plan.ledger, attempt=attempt)
+    # Rows may be gone: what the table could claim before is to be proved anew.
+    stated = replace(plan.ledger, attempt=attempt, valid_through=None)
     before = replace(plan.ledger, seq=plan.ledger.seq - 1)
     version = commit_files(session, uri, [], before=before, after=stated, schema=schema, known=plan.version)
     logger.warning("decision committed", extra={"seq": stated.seq, "decisions": dict(stated.decisions)})

@@ -30,6 +30,8 @@ from cdc_lakehouse.bronze.written_file import WrittenFile
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.debezium.plans import DecodePlans
+from cdc_lakehouse.lake.claims import claim_of_bronze
+from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.ledger import Ledger, Ranges
 from cdc_lakehouse.lake.spans import Spans, hull_of, in_words, spans_of, together
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
@@ -53,10 +55,12 @@ class TableIngest:
         registry: SchemaRegistry,
         topic_ids: TopicIds | None = None,
         read_again: ReadAgain | None = None,
+        confirmations: Sequence[Confirmation] = (),
     ) -> None:
         """`topic_ids` asks Kafka; records that are not from Kafka have no topic that could be made again.
 
-        `read_again` reads what Spark's source cannot: gaps, and records with odd timestamps.
+        `read_again` reads what Spark's source cannot: gaps, and records with odd timestamps. `confirmations`
+        are what its commits may claim.
         """
         self._application = application
         self.table = table
@@ -66,6 +70,7 @@ class TableIngest:
         self._ledger = plan.ledger
         self._topic_ids = topic_ids
         self._read_again = read_again
+        self._confirmations = confirmations
         self._commits: list[CommitResult] = []
         self._amended: int | None = None
         self._filled: Spans = {}
@@ -220,7 +225,7 @@ class TableIngest:
                 uri=self._uri,
                 within=within,
                 before=self._ledger,
-                after=after(None if seen is None else seen.isoformat()),
+                after=self._claiming(after(None if seen is None else seen.isoformat())),
                 schema=self._prepared().schema,
                 known=self._known,
             )
@@ -229,6 +234,9 @@ class TableIngest:
         logger.info("batch committed", extra={"seq": commit.ledger.seq, "rows": commit.added.rows})
         for opened in commit.ledger.decisions.get(EPOCHS_OPENED, ()):
             logger.warning("source epoch opened", extra=opened)
+
+    def _claiming(self, ledger: Ledger) -> Ledger:
+        return replace(ledger, valid_through=claim_of_bronze(ledger, self._confirmations).valid)
 
     def _written(self, batch: DataFrame, added: Ranges) -> list[WrittenFile]:
         """Files that hold the batch; read again where Spark's source cannot give its records out."""
@@ -270,7 +278,7 @@ class TableIngest:
 
     def result(self) -> TableResult:
         """As the report tells it."""
-        return told(
+        result = told(
             self._commits,
             plan=self._plan,
             ledger=self._ledger,
@@ -280,3 +288,4 @@ class TableIngest:
             registry=self._prepared().registry,
             seconds=self._seconds,
         )
+        return replace(result, **claim_of_bronze(self._ledger, self._confirmations).told())

@@ -57,6 +57,7 @@ def _drain(application: Application, tasks: dict[str, DrainTask]) -> list[TableR
                     registry=schemas,
                     topic_ids=task.cluster.topic_ids,
                     read_again=partial(read_again, settings=librdkafka_settings(connection)),
+                    confirmations=task.confirmations,
                 )
         together = _drain_together(application, longest_first, runs)
         alone = [task.table for task in longest_first if task.table.name not in together]

@@ -9,10 +9,11 @@ from typing import Any
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import each_table, failed
+from cdc_lakehouse.bronze.confirming import ask, observe
 from cdc_lakehouse.bronze.loss_watch import ends_in_the_log, times_to_loss
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.planning import SessionOf, plan_table
-from cdc_lakehouse.bronze.time_to_loss import Ends
+from cdc_lakehouse.bronze.time_to_loss import Ends, TimeToLoss
 from cdc_lakehouse.config.kafka_settings import bootstrap_servers, librdkafka_settings
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role
@@ -20,6 +21,8 @@ from cdc_lakehouse.config.topics import is_pattern
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
+from cdc_lakehouse.lake.claims import claim_of_bronze
+from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
 from cdc_lakehouse.lake.ledger import by_topic, gaps_by_topic
 from cdc_lakehouse.lake.spans import in_words
@@ -39,6 +42,8 @@ class DrainTask:
     cluster: Cluster
     time_to_loss: Mapping[str, Any] | None = None
     """As the run found it, before it read anything."""
+    confirmations: tuple[Confirmation, ...] = ()
+    """What it may claim once it has read enough, newest first."""
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
@@ -55,9 +60,10 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
     """Per table its work, or its result where there is none: idle, or failed for what cannot be right."""
     connection = application.connection(Role.KAFKA)
     settings = librdkafka_settings(connection)
-    cluster, ends = Cluster(settings), dict[str, Ends]()
+    cluster, plans = Cluster(settings), dict[str, DrainPlan]()
     by_pattern = {table.name for table in application.tables if any(map(is_pattern, table.topics))}
     application, refused = _discovered(application, cluster)
+    asked = ask(application, cluster)
     facts = cluster.facts({topic for table in application.tables for topic in table.topics})
 
     def look_at(table: Table) -> DrainTask | TableResult:
@@ -69,7 +75,7 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
             session=session,
             by_pattern=table.name in by_pattern,
         )
-        ends[table.name] = plan.start
+        plans[table.name] = plan
         if plan.fill.gone:
             logger.warning(
                 "gaps stay: Kafka no longer holds them", extra={"ranges": in_words(plan.fill.gone)}
@@ -82,16 +88,38 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
     bootstrap = bootstrap_servers(connection)
     found = each_table(application, look_at, bootstrap=bootstrap, at_once=LOOKS_AT_ONCE)
     standing = {
-        table.name: ends.get(table.name) or ends_in_the_log(application, table)
+        table.name: _start(plans.get(table.name)) or ends_in_the_log(application, table)
         for table in application.tables
     }
     left = times_to_loss(settings, facts, standing)
+    known = observe(application, asked, cluster=cluster, facts=facts, plans=plans)
     names = [table.name for table in application.tables]
     told = [
-        replace(each, time_to_loss=left[name].told()) if name in left else each
+        _told(each, plans.get(name), time_to_loss=left.get(name), confirmations=known[name])
         for name, each in zip(names, found, strict=True)
     ]
     return [*told, *refused]
+
+
+def _start(plan: DrainPlan | None) -> Ends:
+    return {} if plan is None else plan.start
+
+
+def _told(
+    found: DrainTask | TableResult,
+    plan: DrainPlan | None,
+    *,
+    time_to_loss: TimeToLoss | None,
+    confirmations: tuple[Confirmation, ...],
+) -> DrainTask | TableResult:
+    """With what was asked for all tables at once."""
+    if time_to_loss is not None:
+        found = replace(found, time_to_loss=time_to_loss.told())
+    if isinstance(found, DrainTask):
+        return replace(found, confirmations=confirmations)
+    if plan is None or not plan.ledger.sources:
+        return found
+    return replace(found, **claim_of_bronze(plan.ledger, confirmations).told())
 
 
 def _idle(table: Table, plan: DrainPlan) -> TableResult:

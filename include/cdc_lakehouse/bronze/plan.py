@@ -77,11 +77,15 @@ class DrainPlan:
 
     @property
     def marks(self) -> Marks:
-        """By which a later run notices that a log was cut."""
+        """By which a later run notices that a log was cut.
+
+        Of partitions with news: the others were not asked whether they are still the same (`doubtful`).
+        """
         return {
             self.sources[topic.name]: {
-                p: None if offsets.leader_epoch is None else (offsets.latest, offsets.leader_epoch)
+                p: (offsets.latest, offsets.leader_epoch)
                 for p, offsets in topic.partitions.items()
+                if offsets.leader_epoch is not None and offsets.latest > self.start[topic.name][p]
             }
             for topic in self.topics
         }

@@ -43,7 +43,7 @@ _EXTRA_KEYS = {
     Role.KAFKA: ("security_protocol", "sasl_mechanism", "ca_pem"),
     Role.REGISTRY: (),
     Role.STORAGE: ("root", "endpoint", "region", "mask_secret"),
-    Role.SOURCE: ("database", "sslmode", "sslrootcert", "slot"),
+    Role.SOURCE: ("database", "sslmode", "sslrootcert", "slot", "offsets_topic"),
 }
 _KEYS = ("host", "port", "login", "password", "extra")
 

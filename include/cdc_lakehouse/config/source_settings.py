@@ -23,6 +23,8 @@ class SourceSettings:
     sslrootcert: str | None = None
     slot: str | None = None
     """None: all logical slots of the database count, and the one furthest behind decides."""
+    offsets_topic: str | None = None
+    """Where Kafka Connect keeps what the connector has committed."""
 
     @property
     def address(self) -> str:
@@ -48,4 +50,5 @@ def source_settings(connection: Connection) -> SourceSettings:
         sslmode=sslmode,
         sslrootcert=connection.extra.get("sslrootcert"),
         slot=connection.extra.get("slot"),
+        offsets_topic=connection.extra.get("offsets_topic"),
     )

@@ -42,7 +42,8 @@ class Database:
         return cls(source_settings(connection), connection)
 
     @contextmanager
-    def connected(self) -> Iterator[psycopg.Connection[Any]]:
+    def connected(self, *, patience: int = _SECONDS_TO_CONNECT) -> Iterator[psycopg.Connection[Any]]:
+        """`patience`: seconds that each address of the host may take to answer."""
         settings = self.settings
         with (
             self._errors(),
@@ -54,7 +55,7 @@ class Database:
                 password=settings.password,
                 sslmode=settings.sslmode,
                 sslrootcert=settings.sslrootcert,
-                connect_timeout=_SECONDS_TO_CONNECT,
+                connect_timeout=patience,
                 application_name="cdc_lakehouse",
                 client_encoding="UTF8",
             ) as connection,

@@ -1,8 +1,9 @@
-"""A place in the log of PostgreSQL."""
+"""Places in the log of PostgreSQL, and when it stood there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -17,3 +18,11 @@ class LogPosition:
 
     def __str__(self) -> str:
         return f"{self.number >> 32:X}/{self.number & 0xFFFFFFFF:X}"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    at: datetime
+    """By the source's clock."""
+    position: LogPosition
+    """Where its log was written to right after: what a reader of the source saw at `at` stands below."""

@@ -15,6 +15,7 @@ from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.reports import newest_results
 from cdc_lakehouse.lake.snapshot import newest_snapshot
 from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.valid_through import ValidThrough
 
 NEVER = "never run"
 _SHOWN = (Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.VERIFY)
@@ -28,7 +29,7 @@ class TableOverview:
     """Status of the last one: advanced, idle, failed, superseded, or that there was none."""
     merge: str
     seen_through: datetime | None
-    """Newest source commit that silver has. Completeness up to it is not proved in this release."""
+    """Newest source commit that silver has."""
     lag_seconds: float | None
     """Age of that commit; it grows while the source is quiet."""
     lag_offsets: int | None
@@ -42,6 +43,11 @@ class TableOverview:
     """Sentence of the newest error that still stands; empty when there is none."""
     verified: str = ""
     """What the newest comparison with the source found; empty where there was none."""
+    valid_through: datetime | None = None
+    """Silver has all that the source had committed then, as its newest merge proved."""
+    valid_position: str | None = None
+    withheld: str = ""
+    """Why silver says neither."""
 
 
 def overview(root: str, pipelines: Iterable[Pipeline], *, now: datetime) -> list[TableOverview]:
@@ -63,12 +69,16 @@ def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetim
     except LakehouseError as error:
         problems.insert(0, str(error))
     seen = stands.seen_through
+    claim = _claim(results, table, stands.valid)
     return TableOverview(
         pipeline=lake.pipeline,
         table=table,
         ingest=_status(newest[Job.BRONZE_INGEST]),
         merge=_status(newest[Job.SILVER_MERGE]),
         seen_through=seen,
+        valid_through=claim.valid_through,
+        valid_position=claim.position,
+        withheld=claim.withheld,
         lag_seconds=None if seen is None else round((now - seen).total_seconds(), 1),
         lag_offsets=stands.lag_offsets,
         bronze_version=stands.bronze_version,
@@ -83,6 +93,7 @@ def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetim
 @dataclass(frozen=True, slots=True)
 class _Standing:
     seen_through: datetime | None = None
+    valid: ValidThrough | None = None
     lag_offsets: int | None = None
     bronze_version: int | None = None
     silver_version: int | None = None
@@ -98,13 +109,37 @@ def _standing(lake: Lake, table: str) -> _Standing:
     seen = ledger.seen_through if ledger is not None else None
     snapshot = newest_snapshot(lake.silver(table)) if silver is not None else None
     return _Standing(
-        seen_through=None if seen is None else datetime.fromisoformat(seen),
+        seen_through=_instant(seen),
+        valid=None if ledger is None else ledger.valid_through,
         lag_offsets=None if held is None else offsets_behind(held, ledger),
         bronze_version=None if bronze is None else bronze.version,
         silver_version=None if silver is None else silver.version,
         rows=None if snapshot is None else snapshot.row_count,
         open_cases=0 if bronze is None else open_cases(lake.bronze(table)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    valid_through: datetime | None
+    position: str | None
+    withheld: str
+
+
+def _claim(results: Sequence[JobResult], table: str, stated: ValidThrough | None) -> _Claim:
+    """As the newest merge told it that did its work: one that found nothing to apply may prove more than the
+    ledger states. Without any report the ledger alone is asked."""
+    for result in results:
+        for told in result.tables if result.job is Job.SILVER_MERGE else ():
+            if told.table == table and told.error is None and (told.valid_position or told.withheld):
+                return _Claim(_instant(told.valid_through), told.valid_position, told.withheld or "")
+    if stated is None:
+        return _Claim(None, None, "")
+    return _Claim(_instant(stated.time), stated.position, "")
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _newest(results: Sequence[JobResult], job: Job, table: str) -> TableResult | JobResult | None:

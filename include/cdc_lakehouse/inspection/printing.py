@@ -40,6 +40,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
         "merge",
         "state",
         "verified",
+        "valid-through",
         "seen-through",
         "lag",
         "behind",
@@ -56,6 +57,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             Text(entry.merge, style=_STYLES.get(entry.merge, "dim")),
             Text(f"incomplete({entry.open_cases})", style="yellow") if entry.open_cases else "",
             Text(entry.verified, style=_STYLES.get(entry.verified, "dim")),
+            _moment(entry.valid_through) or (Text("withheld", style="yellow") if entry.withheld else ""),
             _moment(entry.seen_through),
             "" if entry.lag_seconds is None else f"{entry.lag_seconds:.0f} s",
             *map(_number, (entry.lag_offsets, entry.rows, entry.bronze_version, entry.silver_version)),
@@ -65,19 +67,27 @@ def print_overview(found: Sequence[TableOverview]) -> None:
     for entry in found:
         if entry.problem:
             console.print(Text(f"{entry.pipeline}.{entry.table}: {entry.problem}", style="red"))
+    _print_withheld(console, found)
     numbers = counted(found)
     console.print(Text(f"{numbers['tables']} tables, {numbers['failed']} with a problem", style="bold"))
     if found and numbers["empty"] == numbers["tables"]:
         console.print("the lake is empty: no table was merged yet; `make demo` or a DAG run fills it")
     console.print(
         Text(
-            "seen-through: commit time of the newest change that silver has. No table is proved complete "
-            "up to a time in this release, so there is no valid-through. lag: the age of that change; it "
-            "grows while the source is quiet. behind: offsets of Kafka that silver has still to apply, as "
-            "far as a run has seen them.",
+            "valid-through: silver has every change that the source had committed then. seen-through: "
+            "commit time of the newest change that silver has. lag: the age of that change; it grows while "
+            "the source is quiet. behind: offsets of Kafka that silver has still to apply, as far as a run "
+            "has seen them.",
             style="dim",
         )
     )
+
+
+def _print_withheld(console: Console, found: Sequence[TableOverview]) -> None:
+    """Each reason once, with its tables."""
+    for reason in dict.fromkeys(entry.withheld for entry in found if entry.withheld):
+        names = ", ".join(f"{each.pipeline}.{each.table}" for each in found if each.withheld == reason)
+        console.print(Text(f"not valid-through: {names}: {reason}", style="dim"))
 
 
 def print_quarantine(found: Sequence[Cases]) -> None:

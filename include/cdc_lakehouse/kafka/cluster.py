@@ -77,6 +77,23 @@ class Cluster:
         """Ids of those `topics` that exist: what the records that were read a moment ago belong to."""
         return {name: str(topic.topic_id) for name, topic in self._describe(topics).items()}
 
+    def written(self, topics: Collection[str]) -> dict[str, dict[int, int]]:
+        """`<topic>@<topic_id>` -> partition -> behind its last record, those of open transactions included.
+
+        Topics that do not exist or do not answer are left out. Ids are asked for first: who asks for them
+        again afterwards knows whether the ends are those of the same topics.
+        """
+        described = self._describe(topics)
+        places = [(name, p.id) for name, topic in described.items() for p in topic.partitions]
+        asked = self._ask_offsets(places, OffsetSpec.latest(), isolation=IsolationLevel.READ_UNCOMMITTED)
+        silent: dict[str, str] = {}
+        told = self._told(asked, silent)
+        return {
+            f"{name}@{topic.topic_id}": {p.id: told[name, p.id].offset for p in topic.partitions}
+            for name, topic in described.items()
+            if name not in silent
+        }
+
     def cut_logs(self, marks: Mapping[Place, Mark]) -> dict[Place, int]:
         """Logs that were cut below their mark: the offset from which on they were written anew."""
         return cut_logs(self._settings, marks)
@@ -98,13 +115,19 @@ class Cluster:
         described = {name: self._answer(future, absent=_UNKNOWN_TOPIC) for name, future in futures.items()}
         return {name: topic for name, topic in described.items() if topic is not None}
 
-    def _ask_offsets(self, places: Iterable[Place], spec: OffsetSpec) -> dict[Place, Future[Any]]:
+    def _ask_offsets(
+        self,
+        places: Iterable[Place],
+        spec: OffsetSpec,
+        *,
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> dict[Place, Future[Any]]:
         partitions = [TopicPartition(topic, partition) for topic, partition in places]
         if not partitions:
             return {}
         futures = self._admin.list_offsets(
             dict.fromkeys(partitions, spec),
-            isolation_level=IsolationLevel.READ_COMMITTED,
+            isolation_level=isolation,
             request_timeout=self._timeout,
         )
         return {(tp.topic, tp.partition): future for tp, future in futures.items()}

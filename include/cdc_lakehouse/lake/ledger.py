@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.progress import Progress, Span
 from cdc_lakehouse.lake.progress_document import document_of, progress_of
 from cdc_lakehouse.lake.redo import Redo
+from cdc_lakehouse.lake.valid_through import ValidThrough
 
 T = TypeVar("T")
 LEDGER_VERSION = 1
@@ -69,7 +70,7 @@ class Ledger:
     applied: Applied = field(default_factory=Applied)
     """Silver's."""
     seen_through: str | None = None
-    valid_through: str | None = None
+    valid_through: ValidThrough | None = None
 
     def advanced(
         self,
@@ -169,7 +170,7 @@ class Ledger:
                 },
                 "applied": self.applied.document(),
                 "seen_through": self.seen_through,
-                "valid_through": self.valid_through,
+                "valid_through": self.valid_through and self.valid_through.document(),
                 "code_version": __version__,
             },
             sort_keys=True,
@@ -206,14 +207,14 @@ class Ledger:
             redone=document.get("redone", 0),
             parked=document.get("parked", False),
             untold=document.get("untold", 0),
-            stands_on=_stands_on(document.get("stands_on")),
+            stands_on=tuple(document["stands_on"]) if document.get("stands_on") else None,
             passed_over={
                 source: {int(p): tuple((a, b) for a, b in spans) for p, spans in partitions.items()}
                 for source, partitions in document.get("passed_over", {}).items()
             },
             applied=Applied.of_document(document.get("applied")),
             seen_through=document["seen_through"],
-            valid_through=document["valid_through"],
+            valid_through=ValidThrough.of_document(document["valid_through"]),
         )
 
 
@@ -292,7 +293,3 @@ def topic_of(source: str) -> str:
 
 def topics_of(ledger: Ledger) -> frozenset[str]:
     return frozenset(map(topic_of, ledger.sources))
-
-
-def _stands_on(document: Sequence[Any] | None) -> tuple[int, str] | None:
-    return None if document is None else (document[0], document[1])

@@ -83,6 +83,10 @@ class Lake:
         """What verifications of this table have seen and not settled yet."""
         return f"{self.operations}/verify/{safe(table)}.json"
 
+    def confirmations(self, group: str) -> str:
+        """What the source's connector has confirmed, and what this group's tables must have read then."""
+        return f"{self.operations}/confirmed/{safe(group)}.json"
+
     def schemas(self, registry: str) -> str:
         """Archived writer schemas: an id means the same to all pipelines of one registry."""
         return f"{self.archives}/{safe(registry)}"

@@ -21,6 +21,10 @@ class Advance(TypedDict):
     ranges: dict[str, dict[str, list[int]]]
     """Topic -> partition -> [from, until)."""
     seen_through: str | None
+    valid_through: str | None
+    """Everything that the source had committed by then is in the table; None where nobody can say so."""
+    valid_position: str | None
+    """The same as a place in the source's log."""
     versions: dict[str, int]
     attempts: list[str]
 
@@ -46,6 +50,8 @@ def _advance(table: TableResult, result: JobResult) -> Advance:
             for topic, partitions in table.ranges.items()
         },
         seen_through=table.seen_through,
+        valid_through=table.valid_through,
+        valid_position=table.valid_position,
         versions=dict(table.versions),
         attempts=[result.attempt],
     )
@@ -58,6 +64,8 @@ def _joined_advance(earlier: Advance, later: Advance) -> Advance:
         rows=earlier["rows"] + later["rows"],
         ranges=_joined_ranges(earlier["ranges"], later["ranges"]),
         seen_through=later["seen_through"] or earlier["seen_through"],
+        valid_through=later["valid_through"],
+        valid_position=later["valid_position"],
         versions={**earlier["versions"], **later["versions"]},
         attempts=[*earlier["attempts"], *later["attempts"]],
     )

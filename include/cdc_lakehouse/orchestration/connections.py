@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 
 from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
@@ -36,12 +37,27 @@ def connection_ids(job: Job, connections: Connections) -> dict[str, str]:
     return needed
 
 
+def wished_connection_ids(job: Job, connections: Connections) -> dict[str, str]:
+    """The same for what a job can do without: an ingest asks the source what its connector has confirmed."""
+    return {ENV_CONNECTION_SOURCE: connections.source} if job is Job.BRONZE_INGEST else {}
+
+
 def child_environment(
-    inherited: Mapping[str, str], *, ids: Mapping[str, str], result_file: str
+    inherited: Mapping[str, str],
+    *,
+    ids: Mapping[str, str],
+    wished: Mapping[str, str] | None = None,
+    result_file: str,
 ) -> dict[str, str]:
-    """What spark-submit gets: the worker's environment without Airflow's secrets, plus this job's."""
+    """What spark-submit gets: the worker's environment without Airflow's secrets, plus this job's.
+
+    Of the connections that are only `wished` for those that Airflow knows.
+    """
     kept = {name: value for name, value in inherited.items() if not name.startswith(_NOT_INHERITED)}
     resolved = {variable: _as_json(_connection(conn_id)) for variable, conn_id in ids.items()}
+    for variable, conn_id in (wished or {}).items():
+        with suppress(MissingConnectionError):
+            resolved[variable] = _as_json(_connection(conn_id))
     return {**kept, **resolved, ENV_RESULT: result_file}
 
 

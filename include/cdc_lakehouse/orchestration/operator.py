@@ -29,6 +29,7 @@ from cdc_lakehouse.orchestration.connections import (
     check_spark_connection,
     child_environment,
     connection_ids,
+    wished_connection_ids,
 )
 from cdc_lakehouse.orchestration.decisions import decided
 from cdc_lakehouse.orchestration.idle_check import found_idle, look_command
@@ -74,6 +75,7 @@ class SparkJobOperator(SparkSubmitOperator):
         self.group = group
         self.by_name = by_name
         self.connection_ids = connection_ids(job, connections)
+        self.wished_connection_ids = wished_connection_ids(job, connections)
         self._child: ChildProcess | None = None
         self._killed = False
 
@@ -129,7 +131,12 @@ class SparkJobOperator(SparkSubmitOperator):
         return self._exit_code_of(command, self._environment(result_file)), _text_of(result_file)
 
     def _environment(self, result_file: Path) -> dict[str, str]:
-        return child_environment(os.environ, ids=self.connection_ids, result_file=str(result_file))
+        return child_environment(
+            os.environ,
+            ids=self.connection_ids,
+            wished=self.wished_connection_ids,
+            result_file=str(result_file),
+        )
 
     def _request(self, context: Context) -> JobRequest:
         ti = context["ti"]

@@ -7,6 +7,7 @@ from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult
+from cdc_lakehouse.silver.claiming import observed_in
 from cdc_lakehouse.silver.look import MergeTask, look_at, looked
 from cdc_lakehouse.silver.table_merge import merge_table
 
@@ -16,9 +17,10 @@ def merge_tables(application: Application) -> list[TableResult]:
     if application.request.dry_run:
         return looked(application)
     application = with_discovered(application)
+    observed = observed_in(application.lake)
 
     def work(table: Table) -> TableResult:
-        found = look_at(application, table)
+        found = look_at(application, table, observed=observed)
         return merge_table(application, found) if isinstance(found, MergeTask) else found
 
     return each_table(application, work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
@@ -11,6 +11,8 @@ from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Mode, OnQuarantine, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import LakehouseError, QuarantineOpenError
+from cdc_lakehouse.lake.confirmations import Confirmation
+from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import ledger_at, newest_ledger
@@ -18,6 +20,7 @@ from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans, in_words
 from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.silver.claiming import Observed, claim_of_idle, observed_in
 from cdc_lakehouse.silver.made_by import has_other_settings
 from cdc_lakehouse.silver.mode import mode_of
 from cdc_lakehouse.silver.plan import (
@@ -65,16 +68,23 @@ class MergeTask:
     """Whether events that were left out for such a key count from now on."""
     small: bool
     """Whether it is done before code for it is compiled."""
+    confirmations: tuple[Confirmation, ...] = ()
+    """What silver may claim once it has applied enough, newest first."""
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
         return TableResult(table=self.table.name, status=TableStatus.PLANNED, ranges=by_topic(self.work))
 
 
-def look_at(application: Application, table: Table) -> MergeTask | TableResult:
+def look_at(
+    application: Application, table: Table, *, observed: Observed | None = None
+) -> MergeTask | TableResult:
+    """`observed` is what a job has read for all its tables."""
     lake = application.lake
-    if _is_level_at_first_sight(lake, table):
-        return TableResult(table=table.name, status=TableStatus.IDLE)
+    confirmations = (observed or observed_in(lake))(table)
+    level = _level_at_first_sight(lake, table)
+    if level is not None:
+        return _idle(lake, *level, confirmations=confirmations)
     bronze = read_state(lake.bronze(table.name), table=table.name)
     if bronze is None or bronze.ledger is None:
         return TableResult(table=table.name, status=TableStatus.IDLE)
@@ -84,7 +94,7 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
     other_rows = _stands_on_other_rows(lake, bronze.ledger, before)
     other_rows_or_settings = other_rows or has_other_settings(before, table)
     if is_level(bronze.ledger, before, holds=holding, other_rows=other_rows_or_settings):
-        return TableResult(table=table.name, status=TableStatus.IDLE)
+        return _idle(lake, bronze.ledger, before, confirmations=confirmations)
     mode = mode_of(table, bronze=bronze.schema, silver=None if silver is None else silver.schema)
     waiting = open_cases(lake.bronze(table.name))
     if waiting and table.on_quarantine is OnQuarantine.STOP:
@@ -109,7 +119,20 @@ def look_at(application: Application, table: Table) -> MergeTask | TableResult:
         holds=holding and waiting > 0,
         releases=before.parked and not holding,
         small=small,
+        confirmations=confirmations,
     )
+
+
+def _idle(
+    lake: Lake, bronze: Ledger, silver: Ledger, *, confirmations: tuple[Confirmation, ...]
+) -> TableResult:
+    """Without anything to apply a table may still be complete up to a later time. Silver that is not there
+    yet says nothing."""
+    result = TableResult(table=bronze.table, status=TableStatus.IDLE)
+    if silver.seq == 0:
+        return result
+    claim = claim_of_idle(lake, silver, bronze=bronze, confirmations=confirmations)
+    return replace(result, lag_offsets=offsets_behind(bronze, silver), **claim.told())
 
 
 def _stands_on_other_rows(lake: Lake, held: Ledger, before: Ledger) -> bool:
@@ -119,22 +142,27 @@ def _stands_on_other_rows(lake: Lake, held: Ledger, before: Ledger) -> bool:
     return stands_on_other_rows(before, held, found=found)
 
 
-def _is_level_at_first_sight(lake: Lake, table: Table) -> bool:
-    """Whether the newest commits alone say so; whatever else they say is asked for again, and thoroughly."""
+def _level_at_first_sight(lake: Lake, table: Table) -> tuple[Ledger, Ledger] | None:
+    """Bronze's and silver's ledger where the newest commits alone say that they are level; whatever else they
+    say is asked for again, and thoroughly."""
     bronze = newest_ledger(lake.bronze(table.name), table=table.name)
     silver = newest_ledger(lake.silver(table.name), table=table.name)
     if bronze is None or silver is None:
-        return False
+        return None
     if has_other_settings(silver.ledger, table) or not knows_all_of(silver.ledger, bronze.ledger):
-        return False
+        return None
     try:
-        return is_level(bronze.ledger, silver.ledger, holds=table.on_quarantine is OnQuarantine.HOLD)
+        holds = table.on_quarantine is OnQuarantine.HOLD
+        return (bronze.ledger, silver.ledger) if is_level(bronze.ledger, silver.ledger, holds=holds) else None
     except LakehouseError:
-        return False
+        return None
 
 
 def looked(application: Application) -> list[TableResult]:
     """One result per table, for whoever does none of the work."""
     application = with_discovered(application)
-    found = each_table(application, lambda table: look_at(application, table), at_once=LOOKS_AT_ONCE)
+    observed = observed_in(application.lake)
+    found = each_table(
+        application, lambda table: look_at(application, table, observed=observed), at_once=LOOKS_AT_ONCE
+    )
     return [each.planned() if isinstance(each, MergeTask) else each for each in found]

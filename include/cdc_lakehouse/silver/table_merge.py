@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +16,7 @@ from cdc_lakehouse.config.models import Deletes, Mode
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import DeletedRowsKeptError
+from cdc_lakehouse.lake.claims import Claim
 from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.spans import offsets_in
@@ -22,6 +24,7 @@ from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.append import appended_changes
 from cdc_lakehouse.silver.applying import apply_changes
 from cdc_lakehouse.silver.changes import Changes, changes_of
+from cdc_lakehouse.silver.claiming import claim_beside
 from cdc_lakehouse.silver.evolution import refuse_system_names
 from cdc_lakehouse.silver.follow import follow_bronze
 from cdc_lakehouse.silver.look import MergeTask
@@ -57,13 +60,14 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     try:
         rows, is_new = _fitted(session, application, task, changes)
         read = time.monotonic()
-        ledger = _ledger(application, task, changes)
+        ledger, claim = _ledger(application, task, changes)
         result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger, is_new=is_new)
     finally:
         changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": changes.facts.events})
-    return _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
+    told = _told(task, changes=changes, result=result, ledger=ledger, seconds=seconds)
+    return replace(told, **claim.told())
 
 
 def _folded(session: SparkSession, application: Application, task: MergeTask) -> Changes:
@@ -102,7 +106,7 @@ def _fitted(
     return as_wide_as(existing, changes.rows), False
 
 
-def _ledger(application: Application, task: MergeTask, changes: Changes) -> Ledger:
+def _ledger(application: Application, task: MergeTask, changes: Changes) -> tuple[Ledger, Claim]:
     seen = changes.facts.seen_through
     ledger = next_ledger(
         task.before,
@@ -113,13 +117,21 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> Ledg
         applied=changes.applied,
         parked=task.holds and (task.before.parked or changes.work.parked > 0),
     )
-    return standing_on(
+    after = standing_on(
         task.held,
         ledger,
         version=task.stated,
         undecodable=changes.work.undecodable,
         read_again=task.read_again,
     )
+    claim = claim_beside(
+        application.lake,
+        after,
+        bronze=task.held,
+        confirmations=task.confirmations,
+        counted=task.open_cases,
+    )
+    return replace(after, valid_through=claim.valid), claim
 
 
 def _told(

@@ -12,6 +12,7 @@ from cdc_lakehouse.config.models import OutOfRange, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.database.access import Database, confirmed_by
 from cdc_lakehouse.errors import SilverDiffersError, SourceTableMissingError
+from cdc_lakehouse.lake.ends import has_read, is_of_the_past
 from cdc_lakehouse.lake.ledger import Ends
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.verification.columns import ColumnPlan, KeyNotComparedError, plan_columns
@@ -26,8 +27,6 @@ from cdc_lakehouse.verification.verdict import (
     OpenKey,
     Verdict,
     delivered,
-    has_read,
-    is_of_the_past,
     judge,
 )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from cdc_lakehouse.database.positions import LogPosition
-from cdc_lakehouse.lake.ledger import Ends, Ledger, incarnations, topic_of
+from cdc_lakehouse.lake.ledger import Ends
 from cdc_lakehouse.verification.differences import Difference, Key, Kind
 
 
@@ -83,26 +83,6 @@ def judge(
         (wrong if certain else late).append(difference)
         keys.append(known)
     return Judgement(tuple(wrong), tuple(late), tuple(keys))
-
-
-def has_read(ledger: Ledger, ends: Ends | None) -> bool:
-    """Whether silver has applied all that Kafka held then; False while nobody knows what it held."""
-    if not ends:
-        return False
-    return all(
-        end == 0 or (ledger.end(source, partition) or 0) >= end
-        for source, partitions in ends.items()
-        for partition, end in partitions.items()
-    )
-
-
-def is_of_the_past(ledger: Ledger, ends: Ends | None) -> bool:
-    """Whether a topic was made again since: nobody will read the old one to its end any more."""
-    for source in ends or ():
-        known = incarnations(ledger, topic_of(source))
-        if known and known[-1] != source:
-            return True
-    return False
 
 
 def delivered(keys: Sequence[OpenKey], confirmed: LogPosition | None, ends: Ends) -> tuple[OpenKey, ...]:

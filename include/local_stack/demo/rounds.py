@@ -84,6 +84,7 @@ class Demo:
                 known = found.setdefault(table, {"rows": advance["rows"], "versions": {}})
                 known["versions"].update(advance["versions"])
                 known["seen_through"] = advance["seen_through"] or known.get("seen_through")
+                known["valid_through"] = advance["valid_through"]
         return found
 
     def _compare(self) -> None:

@@ -52,19 +52,22 @@ class Screen:
         self.title(f"Delta      {stack.lake_root()}/bronze and …/silver")
 
     def arrivals(self, advances: Mapping[str, Mapping[str, Any]]) -> None:
-        """What a run carried: per table the changes, the rows they became, how old the newest one is."""
+        """What a run carried: per table the changes, the rows they became, and how far that goes."""
         if not advances:
             self.say("  nothing new arrived")
             return
         table = Table(
-            "table", "changes", "bronze", "silver", "newest change", "lag", box=None, padding=(0, 2)
+            *("table", "changes", "bronze", "silver", "newest change", "lag", "valid through"),
+            box=None,
+            padding=(0, 2),
         )
         for name, found in advances.items():
             seen = found.get("seen_through")
             lag = "" if seen is None else f"{_age(seen):.0f} s"
             versions = found.get("versions", {})
+            valid = found.get("valid_through") or ""
             cells = (found.get("rows", 0), versions.get("bronze", "-"), versions.get("silver", "-"))
-            table.add_row(name, *map(str, cells), (seen or "")[11:19], lag)
+            table.add_row(name, *map(str, cells), (seen or "")[11:19], lag, valid[11:19])
         self._console.print(table)
 
     def verdicts(self, found: Mapping[str, str]) -> None:

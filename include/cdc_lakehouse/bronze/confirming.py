@@ -1,0 +1,159 @@
+"""Ask what the source's connector has committed, then Kafka how far it goes: observations for claims.
+
+The order is what makes them true (decision 0033): the source's clock and log; what the connector has
+committed; behind that the ends of Kafka's partitions; and behind those what the drain will read, so that it
+reaches them. Nothing here may cost a run its success, or more than some seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.bronze.incarnations import doubtful
+from cdc_lakehouse.bronze.plan import DrainPlan
+from cdc_lakehouse.config.kafka_settings import librdkafka_settings
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.config.settings import Role
+from cdc_lakehouse.database.access import Database
+from cdc_lakehouse.database.moments import moment_of
+from cdc_lakehouse.database.positions import LogPosition, Moment
+from cdc_lakehouse.debezium.connector_offset import complete_up_to, server_of
+from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.kafka.cluster import Cluster
+from cdc_lakehouse.kafka.facts import ClusterFacts
+from cdc_lakehouse.kafka.offsets_topic import Committed, newest_committed
+from cdc_lakehouse.lake.confirmations import Confirmation, Confirmations
+from cdc_lakehouse.lake.confirmations_file import read_confirmations, write_confirmations
+from cdc_lakehouse.lake.ledger import Ends
+
+logger = logging.getLogger(__name__)
+
+Known = Mapping[str, tuple[Confirmation, ...]]
+"""Table -> what is known of it, newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The answers of the source, of its connectors, and of Kafka behind them."""
+
+    address: str
+    moment: Moment
+    relations: frozenset[str]
+    """Tables that the source has, of those that topics are named after."""
+    committed: Mapping[str, LogPosition]
+    """By prefix of topics."""
+    written: Ends
+
+
+def ask(application: Application, cluster: Cluster) -> Asked | None:
+    """None, and a warning, where somebody does not answer. To be asked before what a drain is to read."""
+    topics = {topic for table in application.tables for topic in table.topics}
+    try:
+        database = Database.of(application.connection(Role.SOURCE))
+        moment, relations = moment_of(database, relations={_named_after(topic)[1] for topic in topics})
+        committed = _committed(application, database)
+        return Asked(database.settings.address, moment, relations, committed, cluster.written(topics))
+    except LakehouseError as error:
+        _warn(error)
+        return None
+
+
+def observe(
+    application: Application,
+    asked: Asked | None,
+    *,
+    cluster: Cluster,
+    facts: ClusterFacts,
+    plans: Mapping[str, DrainPlan],
+) -> Known:
+    """What is known by now. A second call adds another observation, which is as true as the first."""
+    sure = set() if asked is None else _not_cut(plans, cluster=cluster, facts=facts)
+    found: dict[str, tuple[Confirmation, ...]] = {}
+    for group, names in _by_group(application.tables).items():
+        uri = application.lake.confirmations(group)
+        known = read_confirmations(uri)
+        if asked is not None:
+            known = known.having_seen(asked.moment, address=asked.address)
+            known = known.observing(_observed(known, asked, [plans[each] for each in names if each in sure]))
+            if not application.request.dry_run:
+                write_confirmations(uri, known)
+        found |= {name: tuple(known.of(name)) for name in names}
+    return found
+
+
+def positions_in(found: Iterable[Committed]) -> dict[str, LogPosition]:
+    """By prefix, as the connector said it last; none for one that takes a snapshot."""
+    newest: dict[str, int | None] = {}
+    for each in found:
+        server = server_of(each.key)
+        if server is not None:
+            newest[server] = complete_up_to(each.offset)
+    return {server: LogPosition(position) for server, position in newest.items() if position is not None}
+
+
+def confirmation_of(plan: DrainPlan, asked: Asked, known: Confirmations) -> Confirmation | None:
+    """What a table has to read, and what it has then; None where nobody can say.
+
+    A topic that was made again in between held something else. One that is named after no table of the source
+    may be another source's.
+    """
+    ends: dict[str, Mapping[int, int]] = {}
+    positions = []
+    for topic in plan.topics:
+        server, relation = _named_after(topic.name)
+        if not (topic.source in asked.written and server in asked.committed and relation in asked.relations):
+            return None
+        ends[plan.sources[topic.name]] = asked.written[topic.source]
+        positions.append(asked.committed[server])
+    return Confirmation(min(positions), known.time_at(min(positions)), plan.ledger.epoch, ends)
+
+
+def _committed(application: Application, database: Database) -> dict[str, LogPosition]:
+    topic = database.settings.offsets_topic
+    if topic is None:
+        raise database.named.problem("its extra has no `offsets_topic`, the topic of Connect's offsets")
+    settings = librdkafka_settings(application.connection(Role.KAFKA))
+    try:
+        return positions_in(newest_committed(settings, topic))
+    except ValueError as exc:
+        raise database.named.problem(f"its `offsets_topic` {topic} holds something else") from exc
+
+
+def _observed(known: Confirmations, asked: Asked, plans: Iterable[DrainPlan]) -> dict[str, Confirmation]:
+    found = {plan.table: confirmation_of(plan, asked, known) for plan in plans}
+    return {table: confirmation for table, confirmation in found.items() if confirmation is not None}
+
+
+def _named_after(topic: str) -> tuple[str, str]:
+    """`shop.public.orders` -> the prefix `shop`, the table `public.orders`."""
+    prefix, *relation = topic.rsplit(".", 2)
+    return prefix, ".".join(relation)
+
+
+def _not_cut(plans: Mapping[str, DrainPlan], *, cluster: Cluster, facts: ClusterFacts) -> set[str]:
+    """Tables but those whose log was cut, or may have been, and written anew below what they have read."""
+    doubts = {
+        name: doubtful(plan.ledger, [topic.name for topic in plan.topics], facts=facts, idle_too=True)
+        for name, plan in plans.items()
+    }
+    try:
+        cut = cluster.cut_logs({place: mark for marks in doubts.values() for place, mark in marks.items()})
+    except LakehouseError as error:
+        _warn(error)
+        return {name for name in plans if not doubts[name]}
+    return {name for name in plans if doubts[name].keys().isdisjoint(cut)}
+
+
+def _by_group(tables: Iterable[Table]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for table in tables:
+        found.setdefault(table.group, []).append(table.name)
+    return found
+
+
+def _warn(error: LakehouseError) -> None:
+    facts = {"reason": str(error), "advice": error.advice}
+    logger.warning("no table says up to when it is complete", extra=facts)

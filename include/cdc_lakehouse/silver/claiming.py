@@ -1,0 +1,48 @@
+"""Up to when a silver table is complete, by what was observed at its source and what bronze holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.lake.claims import Claim, claim_of_silver
+from cdc_lakehouse.lake.confirmations import Confirmation
+from cdc_lakehouse.lake.confirmations_file import read_confirmations
+from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.quarantine import open_cases
+from cdc_lakehouse.lake.state import read_state
+
+Observed = Callable[[Table], tuple[Confirmation, ...]]
+"""What was observed for a table, newest first."""
+
+
+def observed_in(lake: Lake) -> Observed:
+    """Each group's file is read once, when the first of its tables is asked for."""
+    by_group = cache(lambda group: read_confirmations(lake.confirmations(group)))
+    return lambda table: tuple(by_group(table.group).of(table.name))
+
+
+def claim_of_idle(
+    lake: Lake, silver: Ledger, *, bronze: Ledger, confirmations: tuple[Confirmation, ...]
+) -> Claim:
+    """Of a silver that is level with its bronze. It moves on without a commit, as the observations do."""
+    has_said_so = silver.valid_through is not None and not silver.passed_over
+    counted = 0
+    if confirmations and not has_said_so:
+        counted = open_cases(lake.bronze(silver.table))
+    return claim_beside(lake, silver, bronze=bronze, confirmations=confirmations, counted=counted)
+
+
+def claim_beside(
+    lake: Lake, silver: Ledger, *, bronze: Ledger, confirmations: tuple[Confirmation, ...], counted: int
+) -> Claim:
+    """`silver` has applied `bronze`, and then somebody has `counted` the open cases.
+
+    Cases that were decoded between the two are none any more, and silver does not have them yet.
+    """
+    if not counted and silver.passed_over and confirmations:
+        now = read_state(lake.bronze(silver.table), table=silver.table)
+        counted = 0 if now is not None and now.seq == bronze.seq else 1
+    return claim_of_silver(silver, confirmations, bronze=bronze, open_cases=counted)
