@@ -164,8 +164,9 @@ class Table(TableOptions):
     columns: ColumnChoice = ColumnChoice()
     """Which columns silver has, under which names, and which of them masked; bronze has them as they come."""
     key: KeyChoice = None
-    """Columns of silver that tell its rows apart, instead of Kafka's message key. No two rows of the source may
-    have the same values there at one time, and none NULL; a source that shows otherwise stops the table."""
+    """Columns of silver that tell its rows apart, instead of Kafka's message key. No two rows of the source
+    may have the same values there at one time, and none NULL; a source that shows otherwise stops silver of
+    the table."""
     filter: Text | None = None
     """A condition in SQL on silver's columns: silver has the rows for which it is true, and loses a row, or
     gets it with all its values, when that changes."""
