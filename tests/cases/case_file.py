@@ -27,7 +27,7 @@ class Table(_Part):
     """Empty where the table has none."""
     columns: dict[str, str]
     """Column -> `short`, `int`, `long`, `float`, `double`, `string`, `date`, `timestamp`, `decimal(p,s)` or
-    `enum(a,b)`; a key's is required unless it ends in `?`."""
+    `enum(a,b)`; a key's is required unless it ends in `?`, any other's if it ends in `!`."""
     mode: Literal["upsert", "append"] = "upsert"
     own_key: tuple[str, ...] = ()
     """`key` of the table in the pipeline: columns that tell its rows apart instead of the message key."""

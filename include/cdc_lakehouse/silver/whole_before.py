@@ -39,7 +39,7 @@ def shows_row(events: DataFrame, columns: Sequence[source.Column], *, archives: 
         shown = [] if text is None else list(_shown(json.loads(text), {each.name: each for each in columns}))
         if shown:
             of_writer = (F.col("topic") == topic) & (F.col("value_schema_id") == schema_id)
-            found |= of_writer & F.coalesce(reduce(or_, shown), F.lit(False))
+            found |= of_writer & reduce(or_, shown)
     return found
 
 
@@ -47,15 +47,13 @@ def _shown(schema: Any, columns: dict[str, source.Column]) -> Iterator[Column]:
     """One condition per column in which a value of the row can be told from none."""
     for field in row_fields(schema):
         column = columns.get(field["name"])
-        invented = None if column is None else _invented(field, column.type)
-        if column is not None and invented is not None:
+        nothing = None if column is None else values_for_nothing(field, column.type)
+        if column is not None and nothing is not None:
             value = F.col("before").getField(column.name)
-            yield F.coalesce(
-                value.isNotNull() & ~value.isin(*invented) if invented else value.isNotNull(), F.lit(False)
-            )
+            yield value.isNotNull() & ~F.coalesce(value.isin(*nothing), F.lit(False))
 
 
-def _invented(field: dict[str, Any], type_: pa.DataType) -> Sequence[Any] | None:
+def values_for_nothing(field: dict[str, Any], type_: pa.DataType) -> Sequence[Any] | None:
     """Values beside NULL that may stand for none; None where they are not known."""
     branches = field["type"] if isinstance(field["type"], list) else [field["type"]]
     values = [each for each in branches if each != "null"]

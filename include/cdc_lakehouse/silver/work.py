@@ -60,7 +60,7 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
     work = rows.where(is_work)
     facts = examine(work, table=name, topics=len(topics_of(task.held)), by_key=own is None)
     if may_have_gone_back(facts, before=task.before.applied, held=task.held, work=task.work):
-        refuse_what_went_back(rows, held=task.held, work=task.work)
+        refuse_what_went_back(bronze, held=task.held, work=task.work)
     if own is not None:
         refuse_untold_keys(lake, task, bronze.where(is_work), own, facts=facts)
         rows, work = with_told_keys(rows), with_told_keys(work)
