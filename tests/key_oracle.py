@@ -111,5 +111,5 @@ def are_two_rows(one: Event, other: Event) -> bool:
     if one.place == other.place:
         # What was sent again is the same, and a snapshot reads a row once.
         at_once = one.op == other.op == "c" or (one.op == other.op == "r" and one.place[1] == 0)
-        return at_once and one.row["after"] != other.row["after"]
-    return other.op == "c" and (one.op != "r" or other.place[4] > one.place[4])
+        return bool(at_once and one.row["after"] != other.row["after"])
+    return bool(other.op == "c" and (one.op != "r" or other.tx > one.tx > 0))

@@ -25,7 +25,6 @@ from cdc_lakehouse.errors import (
     ShapeChangedError,
     UnknownKeyHeldError,
 )
-from cdc_lakehouse.verification.subject import subject_of
 
 BY_CODE = items(key=["code"])
 
@@ -178,7 +177,6 @@ def test_a_key_may_be_renamed_and_the_message_key_left_out(level):
     level.merge(table)
 
     assert told(level, "number", "note") == [("a", "one"), ("c", "two")]
-    assert subject_of(level.lake, table).key == ("code",)
 
 
 def test_a_key_that_bronze_does_not_have_is_refused_with_a_hint(level):

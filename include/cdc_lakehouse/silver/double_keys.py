@@ -95,8 +95,10 @@ def _are_two_rows(before: Column) -> Column:
     # What was sent again is the same, and a snapshot reads a row once.
     alike = (op == before["op"]) & (is_create | ((op == Operation.READ) & (at["phase"] == 0)))
     at_once = alike & (at == was_at) & (F.col(_CONTENT) != before[_CONTENT])
-    # What was written before a snapshot may be in it, and is streamed all the same.
-    unread = (before["op"] != Operation.READ) | (at["row"] > was_at["row"])
+    # A snapshot may have read what is streamed all the same, but of no transaction younger than its own. On a
+    # standby it has none.
+    tx, snapshot = F.col(PLACE)["tx_id"], before[PLACE]["tx_id"]
+    unread = (before["op"] != Operation.READ) | ((snapshot > 0) & (tx > snapshot))
     return alive & (at_once | (is_create & unread & is_after(F.col(PLACE), before[PLACE])))
 
 

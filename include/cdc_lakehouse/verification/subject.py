@@ -64,7 +64,7 @@ def subject_of(lake: Lake, table: Table) -> Subject:
     return Subject(
         silver=silver,
         ledger=state.ledger,
-        key=_key_of(bronze.schema, table),
+        key=key_of(bronze.schema, table),
         topic=topic,
         schema=names[1],
         relation=names[2],
@@ -72,7 +72,7 @@ def subject_of(lake: Lake, table: Table) -> Subject:
     )
 
 
-def _key_of(bronze: pa.Schema, table: Table) -> tuple[str, ...]:
+def key_of(bronze: pa.Schema, table: Table) -> tuple[str, ...]:
     """As bronze calls it."""
     if table.key is not None:
         return tuple(table.columns.source_of(name) or name for name in table.key)
