@@ -166,10 +166,13 @@ class History:
         return Image({**kept, **values, **event.row["key"]}, event, unknown=unknown)
 
     def _before_key_change(self, created: Event) -> Image | None:
-        """A key change is a delete and a create of one place in the log."""
+        """A key change is a delete and a create of one place in the log.
+
+        Where columns of the row are the key, it may leave that one as it was.
+        """
         for key, events in self._of_keys.items():
             for event in events:
-                if event.op == "d" and key != created.key and same_place_in_log(event, created):
+                if event.op == "d" and same_place_in_log(event, created):
                     return self.image(key, below=event.place)
         return None
 

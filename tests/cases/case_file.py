@@ -27,8 +27,10 @@ class Table(_Part):
     """Empty where the table has none."""
     columns: dict[str, str]
     """Column -> `short`, `int`, `long`, `float`, `double`, `string`, `date`, `timestamp`, `decimal(p,s)` or
-    `enum(a,b)`; a key's is required unless it ends in `?`."""
+    `enum(a,b)`; a key's is required unless it ends in `?`, any other's if it ends in `!`."""
     mode: Literal["upsert", "append"] = "upsert"
+    own_key: tuple[str, ...] = ()
+    """`key` of the table in the pipeline: columns that tell its rows apart instead of the message key."""
     deletes: Literal["hard", "soft"] = "hard"
     filter: str = ""
     """The rule for silver's rows, in SQL that Spark and SQLite read alike."""
@@ -38,6 +40,11 @@ class Table(_Part):
     """What the writer sends from that batch on, where it is not `columns`."""
     side_columns: tuple[str, ...] = ()
     """Columns that the table gets beside others; with any, it says `on_schema_change: side_column`."""
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Columns of silver's key."""
+        return self.own_key or self.key
 
 
 class SourcePosition(_Part):
@@ -92,7 +99,7 @@ class BronzeRow(_Part):
 class Refusal(_Part):
     """Silver is not touched."""
 
-    error: Literal["SCHEMA_MISFIT"]
+    error: Literal["SCHEMA_MISFIT", "KEY_NOT_TOLD", "KEY_NOT_UNIQUE"]
 
 
 class Case(_Part):

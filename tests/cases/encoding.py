@@ -66,7 +66,7 @@ class Writer:
         columns = self.case.columns_of_batch(self.batch)
         keys = self.case.table.key
         fields = [
-            field(name, _required(kind) if name in keys else optional(_node(kind)))
+            field(name, _required(kind) if name in keys or kind.endswith("!") else optional(_node(kind)))
             for name, kind in columns.items()
         ]
         return dict(envelope_schema(self._tagged(fields)))
@@ -158,7 +158,7 @@ def _node(kind: str) -> Any:
         parameters = {"connect.parameters": {"allowed": allowed}}
         return semantic("string", "io.debezium.data.Enum", **parameters)
     try:
-        return _NODES[kind.removesuffix("?")]
+        return _NODES[kind.rstrip("?!")]
     except KeyError:
         raise ValueError(f"a case knows no type {kind!r}") from None
 

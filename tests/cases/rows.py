@@ -105,7 +105,7 @@ def in_key_order(case: Case, rows: list[Row]) -> list[Row]:
     """By key, null first; rows of events by position, and by coordinate where it is the same."""
     if case.table.mode == "append":
         return sorted(rows, key=lambda row: (row["_cdc_position"], row.get("_cdc_coordinate", ""), str(row)))
-    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in case.table.key])
+    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in case.table.identity])
 
 
 def _own(struct: Row | None, columns: tuple[str, ...]) -> Row | None:

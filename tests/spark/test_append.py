@@ -170,7 +170,7 @@ def test_a_closed_case_becomes_no_row(level):
 
 def test_a_row_per_event_is_not_compared_with_the_source(level):
     with pytest.raises(NotComparedError, match="its silver has a row per event"):
-        subject_of(level.lake, "orders")
+        subject_of(level.lake, APPENDED)
 
 
 def test_rows_of_one_mode_are_not_gone_on_with_in_the_other(level):

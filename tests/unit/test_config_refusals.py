@@ -71,7 +71,6 @@ def test_one_problem_reads_as_one_line(write):
             ":9, table orders",
             "`history` must be true, false or a mapping with `columns`, not 'always'",
         ),
-        ("key: [id]", ":9, table orders", "`key` is not supported yet"),
         (
             "quarantine_limit: 5",
             ":9, table orders",
@@ -135,7 +134,7 @@ def test_a_tables_wrong_key_is_named_with_line_and_table(write, line, where, pro
             "`maintenance.schedule` '@daily' is not a cron expression of five fields, like '*/15 * * * *'",
         ),
         ("raw: always", "`raw` does not stand here but under `defaults:`"),
-        ("defaults: {key: [id]}", "`key` is not supported yet"),
+        ("defaults: {key: [id]}", "`key` does not stand here but under `tables:`"),
         ("owner: somebody", "the key `owner` is written twice, first on line 3"),
         ("connections: {kafka: ''}", "`connections.kafka` is empty"),
         (

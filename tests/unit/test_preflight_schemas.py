@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+import pytest
+
 from cdc_lakehouse.config.models import Mode
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.preflight.inequalities import unseen_finding
@@ -150,3 +152,19 @@ def test_a_type_that_nobody_knows_is_stored_and_warned_of_by_column():
 
     assert [found.level for found in findings] == ["ok", "warning"]
     assert findings[1].sentence == "price has a type that this release does not know: com.acme.Money (string)"
+
+
+@pytest.mark.parametrize(
+    ("key", "own_key", "level", "sentence"),
+    [
+        (KEY, ["id"], "ok", "silver has one row per id, which every message key tells"),
+        (KEY, ["code"], "note", "silver has one row per code, which the message key does not tell"),
+        (None, ["code"], "note", "silver has one row per code, which the message key does not tell"),
+        (KEY, ["cod"], "warning", "key names cod, which the newest schema does not have"),
+    ],
+)
+def test_a_key_that_the_table_names_is_told_with_what_it_takes(key, own_key, level, sentence):
+    schemas = TopicSchemas(key, envelope({"name": "code", "type": "string"}))
+    found = list(topic_schema_findings("orders", "t", schemas, own_key=own_key))
+
+    assert (found[1].level, found[1].sentence) == (level, sentence)

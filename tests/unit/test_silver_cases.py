@@ -37,6 +37,7 @@ from cdc_lakehouse.debezium.incompatible import with_side_columns
 from cdc_lakehouse.debezium.plans import DecodePlans
 from epochs_oracle import Epochs  # type: ignore[import-not-found]
 from history_oracle import history_of  # type: ignore[import-not-found]
+from key_oracle import rekeyed  # type: ignore[import-not-found]
 from oracle import Refused, silver_of  # type: ignore[import-not-found]
 
 
@@ -77,14 +78,14 @@ def kafka_batch(sent: list[KafkaRecord]) -> pa.RecordBatch:
 
 
 def bronze_of(case: Case) -> list[dict[str, Any]]:
-    """As the oracles take it, with the epochs of all drains."""
+    """As the oracles take it, with the epochs of all drains and silver's key."""
     epochs, rows = Epochs(), []
     snapshots = [{"snapshot": event.position.snapshot} for event in case.events]
     told = [{**row, **snapshot} for row, snapshot in zip(expected_bronze(case), snapshots, strict=True)]
     batches = [event.batch for event in case.events]
     for batch in sorted(set(batches)):
         rows += epochs.drain(row for row, of in zip(told, batches, strict=True) if of == batch)
-    return rows
+    return rekeyed(rows, case.table.own_key) if case.table.own_key else rows
 
 
 def folded(case: Case) -> list[dict[str, Any]]:

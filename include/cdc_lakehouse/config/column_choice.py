@@ -85,6 +85,11 @@ class ColumnChoice(BaseModel):
         named = self.include is None or column in self.include
         return named and column not in self.exclude and self.mask.get(column) is not Mask.DROP
 
+    def source_of(self, column: str) -> str | None:
+        """What the source calls a column of silver; None where `column` is renamed to something else."""
+        sources = {name: source for source, name in self.rename.items()}
+        return sources.get(column, None if column in self.rename else column)
+
     @property
     def hashes(self) -> bool:
         return Mask.HASH in self.mask.values()

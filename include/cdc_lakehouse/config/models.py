@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from cdc_lakehouse.config.column_choice import ColumnChoice
 from cdc_lakehouse.config.history_choice import HistoryChoice
+from cdc_lakehouse.config.key_choice import KeyChoice
 from cdc_lakehouse.config.values import (
     Cron,
     Duration,
@@ -162,6 +163,10 @@ class Table(TableOptions):
     """Columns of the source that never enter the lake; decoding passes over them."""
     columns: ColumnChoice = ColumnChoice()
     """Which columns silver has, under which names, and which of them masked; bronze has them as they come."""
+    key: KeyChoice = None
+    """Columns of silver that tell its rows apart, instead of Kafka's message key. No two rows of the source
+    may have the same values there at one time, and none NULL; a source that shows otherwise stops silver of
+    the table."""
     filter: Text | None = None
     """A condition in SQL on silver's columns: silver has the rows for which it is true, and loses a row, or
     gets it with all its values, when that changes."""

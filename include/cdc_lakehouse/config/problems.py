@@ -35,7 +35,6 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "tables": Table,
 }
 _INSIDE: dict[str, type[BaseModel]] = {"columns": ColumnChoice, "quarantine_limit": QuarantineLimit}
-_LATER_KEYS = frozenset({"key"})
 _SPELLINGS = {
     COLUMN_PATTERN: "is not a column's name in silver: letters, digits and '_', no digit first",
     NAME_PATTERN: "is not a name: a small letter first, then small letters, digits and '_', 63 at most",
@@ -160,8 +159,6 @@ def _about_unknown_key(path: KeyPath) -> str:
         close = get_close_matches(key, inside.model_fields, n=1)
         hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(inside.model_fields)}"
         return f"unknown key `{key}`; {hint}"
-    if section in ("tables", "defaults", "discover") and key in _LATER_KEYS:
-        return f"`{key}` is not supported yet"
     known = _SECTIONS[str(section)].model_fields if section is not None else Pipeline.model_fields
     close = get_close_matches(key, known, n=1)
     if close:

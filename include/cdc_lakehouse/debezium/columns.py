@@ -55,7 +55,7 @@ def key_columns(key_schema: str, *, table: str, dropped: frozenset[str] = frozen
         if column.name in dropped:
             feature = f"{column.name}, part of the key of {table}, in drop_columns"
             raise NotSupportedYetError(feature=feature)
-        if not _may_be_key(column.type):
+        if not may_be_key(column.type):
             what = f"{column.type} as part of the key"
             raise UnsupportedTypeError(table=table, column=column.name, type=what)
     return key
@@ -148,7 +148,7 @@ def _collides_inside(type_: pa.DataType) -> bool:
     return len(names) < len(inner) or any(_collides_inside(field.type) for field in inner)
 
 
-def _may_be_key(type_: pa.DataType) -> bool:
+def may_be_key(type_: pa.DataType) -> bool:
     """Floats do not compare for equality reliably, and nested values not at all (`cdc-semantics` §5)."""
     return not (pa.types.is_floating(type_) or pa.types.is_nested(type_))
 

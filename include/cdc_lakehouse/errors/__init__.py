@@ -43,6 +43,8 @@
         ├── QuarantineOpenError       QUARANTINE_OPEN
         ├── UnknownKeyHeldError       UNKNOWN_KEY_HELD
         ├── KeySchemaDriftError       KEY_SCHEMA_DRIFT
+        ├── KeyNotToldError           KEY_NOT_TOLD
+        ├── KeyNotUniqueError         KEY_NOT_UNIQUE
         ├── SchemaConflictError       SCHEMA_CONFLICT
         ├── UnsupportedEventError     UNSUPPORTED_EVENT
         ├── ForeignCommitError        FOREIGN_COMMIT
@@ -102,6 +104,10 @@ from cdc_lakehouse.errors.data import (
     UnsupportedEventError,
     WrongTableError,
 )
+from cdc_lakehouse.errors.own_key import (
+    KeyNotToldError,
+    KeyNotUniqueError,
+)
 from cdc_lakehouse.errors.retryable import (
     BatchMisfitError,
     BrokerUnavailableError,
@@ -141,6 +147,8 @@ __all__ = [
     "InvalidPipelineError",
     "InvalidShapeError",
     "KafkaMovedError",
+    "KeyNotToldError",
+    "KeyNotUniqueError",
     "KeySchemaDriftError",
     "KeylessUpsertError",
     "LakehouseError",

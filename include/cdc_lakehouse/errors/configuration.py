@@ -113,8 +113,8 @@ class KeylessUpsertError(ConfigError):
     sentence = "{table} has no key, and the table says `mode: upsert`"
     advice = (
         "Nothing tells its rows apart. Leave `mode` out, or set `mode: append`: silver gets a row per event. "
-        "Or give the source table a primary key, or name columns in the connector's message.key.columns, and "
-        "rebuild the table from a new snapshot."
+        "Or name the columns that tell them apart under `key`. Or give the source table a primary key, or "
+        "name columns in the connector's message.key.columns, and rebuild the table from a new snapshot."
     )
     table: str
 
@@ -144,7 +144,7 @@ class InvalidShapeError(ConfigError):
     advice = "Correct the pipeline file. Silver was left as it is; bronze has all columns and goes on."
     table: str
     setting: str
-    """`columns.<key>` or `filter`."""
+    """`columns.<key>`, `filter` or `key`."""
     problem: str
 
 
@@ -157,7 +157,7 @@ class ShapeChangedError(ConfigError):
     )
     table: str
     changed: str
-    """`filter`, the secret of the masks, or the columns that were something else."""
+    """`filter`, `key`, the secret of the masks, or the columns that were something else."""
 
 
 class HistoryColumnsUnknownError(ConfigError):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from cdc_lakehouse.config.models import Mode, Pipeline
-from cdc_lakehouse.debezium.columns import columns_of, unknown_types
+from cdc_lakehouse.debezium.columns import TableColumns, columns_of, unknown_types
 from cdc_lakehouse.debezium.schema_facts import facts_of, row_fields
 from cdc_lakehouse.errors import KeylessUpsertError, LakehouseError
 from cdc_lakehouse.preflight.findings import Finding
@@ -40,7 +40,10 @@ def schema_findings(pipeline: Pipeline, registry: Subjects) -> Iterator[Finding]
     for table in pipeline.tables:
         for topic in table.topics:
             schemas, dropped = read_schemas(registry, topic), frozenset(table.drop_columns)
-            yield from topic_schema_findings(table.name, topic, schemas, dropped=dropped, mode=table.mode)
+            own = [table.columns.source_of(name) or name for name in table.key or ()]
+            yield from topic_schema_findings(
+                table.name, topic, schemas, dropped=dropped, mode=table.mode, own_key=own
+            )
     yield unseen_finding()
 
 
@@ -51,7 +54,9 @@ def topic_schema_findings(
     *,
     dropped: frozenset[str] = frozenset(),
     mode: Mode | None = None,
+    own_key: Sequence[str] = (),
 ) -> Iterator[Finding]:
+    """`own_key` has the names of the source."""
     subject = f"schema of {topic}"
     if schemas.value is None:
         yield Finding.warning(
@@ -68,7 +73,9 @@ def topic_schema_findings(
         return
     key = ", ".join(column.name for column in columns.key) or "none"
     yield Finding.fine(subject, f"columns {len(columns.row)}, key {key}")
-    if not columns.key:
+    if own_key:
+        yield _own_key(subject, columns, own_key)
+    elif not columns.key:
         yield _keyless(subject, topic, table=table, mode=mode)
     for column, names in unknown.items():
         yield Finding.warning(
@@ -87,14 +94,32 @@ def topic_schema_findings(
     yield from inequality_findings(subject, columns_at_source)
 
 
+def _own_key(subject: str, columns: TableColumns, names: Sequence[str]) -> Finding:
+    told, row = ", ".join(names), {column.name for column in columns.row}
+    absent = [name for name in names if name not in row]
+    if absent:
+        return Finding.warning(
+            subject,
+            f"key names {', '.join(absent)}, which the newest schema does not have",
+            "Compare the spelling with the source; silver of the table stops until bronze has the columns.",
+        )
+    if {*names} <= {column.name for column in columns.key}:
+        return Finding.fine(subject, f"silver has one row per {told}, which every message key tells")
+    return Finding.note(
+        subject,
+        f"silver has one row per {told}, which the message key does not tell",
+        "The source table needs REPLICA IDENTITY FULL, and a UNIQUE constraint on these columns, none NULL.",
+    )
+
+
 def _keyless(subject: str, topic: str, *, table: str, mode: Mode | None) -> Finding:
     if mode is Mode.UPSERT:
         return Finding.from_error(subject, KeylessUpsertError(table=table))
     return Finding.note(
         subject,
         f"the registry has no subject {topic}-key: silver gets one row per event (mode: append)",
-        "For one row per row of the source, give the table a primary key, or set message.key.columns at the "
-        "connector, before its first record.",
+        "For one row per row of the source, name the columns that tell them apart under `key`; or give the "
+        "table a primary key, or set message.key.columns at the connector, before its first record.",
     )
 
 

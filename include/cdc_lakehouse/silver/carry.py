@@ -71,7 +71,10 @@ class Carrier:
         return images.where(~F.col(GONE))
 
     def _moved(self, rows: DataFrame) -> DataFrame:
-        """The needs of rows whose `key` came from another one: that which was deleted at the same place."""
+        """The needs of rows whose `key` came from another one: that which was deleted at the same place.
+
+        Where columns of the row are the key, the message key may have changed and left that one as it was.
+        """
         deletes = self.history.where(F.col("op") == Operation.DELETE).alias("deleted")
         moved, left = F.col(f"moved.{MOVED_AT}"), F.col(f"deleted.{PLACE}")
         same = (moved["tx_id"].eqNullSafe(left["tx_id"])) & (
@@ -79,8 +82,7 @@ class Carrier:
             == F.struct(left["position"]["epoch"], left["position"]["row"])
         )
         came = rows.where(F.col(MOVED_AT).isNotNull()).select(self._key(_ROOT), _KEY, MOVED_AT).alias("moved")
-        other = ~F.col("deleted.key").eqNullSafe(F.col(f"moved.{_KEY}"))
-        found = came.join(deletes, same & other).select(
+        found = came.join(deletes, same).select(
             f"moved.{_ROOT}", F.struct(F.col("deleted.key").alias(_KEY), left.alias(_BELOW)).alias("need")
         )
         # A block that was sent again has the delete twice.

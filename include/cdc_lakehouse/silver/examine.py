@@ -25,6 +25,7 @@ from cdc_lakehouse.silver.misfits import refuse_misfits
 from cdc_lakehouse.silver.mode import NO_COLUMNS, got_its_key_later
 from cdc_lakehouse.silver.place import PLACE, SOURCE_EPOCH, place_of_event
 from cdc_lakehouse.silver.read import ROW_OPS
+from cdc_lakehouse.silver.rekeying import HALF
 
 SNAPSHOT_ENDS = ("last", "last_in_data_collection")
 """What the last row of a snapshot says: of a table, or of all of them."""
@@ -114,7 +115,7 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
     ends_snapshot = is_row & (F.col("position.phase") == 0) & F.col("source.snapshot").isin(*SNAPSHOT_ENDS)
     ignored = op.isNull() | (op == Operation.MESSAGE)
     sums = {
-        "read": F.lit(True),
+        "read": _is_record(rows),
         "undecodable": waiting,
         "undecoded": ~decoded,
         "ignored": ~waiting & (~decoded | ignored),
@@ -149,6 +150,11 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
     )
     found: list[Row] = by_partition.collect()
     return found
+
+
+def _is_record(rows: DataFrame) -> Column:
+    """An update that changed the key which its table names is two events of one record."""
+    return F.coalesce(F.col(HALF) != Operation.DELETE, F.lit(True)) if HALF in rows.columns else F.lit(True)
 
 
 def _goes_to_another_key() -> Column:

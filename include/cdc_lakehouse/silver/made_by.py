@@ -17,11 +17,12 @@ from cdc_lakehouse.silver.shape import reshaped
 
 def settings_of(table: Table, secret: MaskSecret | None) -> dict[str, Any] | None:
     """As a ledger keeps them; None of a table whose silver has what bronze has."""
-    if table.columns.is_all and table.filter is None:
+    if table.columns.is_all and table.filter is None and table.key is None:
         return None
     return {
         "columns": table.columns.model_dump(mode="json", exclude_defaults=True),
         "filter": table.filter,
+        **({} if table.key is None else {"key": list(table.key)}),
         "secret": None if secret is None else secret.check(),
     }
 
@@ -29,7 +30,8 @@ def settings_of(table: Table, secret: MaskSecret | None) -> dict[str, Any] | Non
 def has_other_settings(silver: Ledger, table: Table) -> bool:
     """At first sight, without the secret. Silver that has no rows yet takes any."""
     known = silver.applied.made_by or {}
-    return silver.seq > 0 and (_columns(known), known.get("filter")) != (table.columns, table.filter)
+    made_by = (_columns(known), known.get("filter"), _key(known))
+    return silver.seq > 0 and made_by != (table.columns, table.filter, table.key)
 
 
 def refuse_other_settings(
@@ -45,10 +47,17 @@ def refuse_other_settings(
     changed = list(reshaped(columns, _columns(known), table.columns, existing=existing))
     if known.get("filter") != table.filter:
         changed.append("`filter`")
+    if _key(known) != table.key:
+        changed.append("`key`")
     if secret is not None and known.get("secret") not in (None, secret.check()):
         changed.append("the secret of the masks")
     if changed:
         raise ShapeChangedError(table=table.name, changed=", ".join(changed))
+
+
+def _key(known: dict[str, Any]) -> tuple[str, ...] | None:
+    key = known.get("key")
+    return None if key is None else tuple(key)
 
 
 def _columns(known: dict[str, Any]) -> ColumnChoice:

@@ -42,7 +42,8 @@ class MergePlan:
     """What stands before it is gone; None where silver has no such row."""
     refolds: bool
     events: int = 0
-    """Of which the changes were folded: there are no more changes than that, but for refolded keys."""
+    """Of which the changes were folded: there are no more changes than that, but for refolded keys, and for
+    updates of a key that the table names, which are two."""
 
     @property
     def keeps_deleted(self) -> bool:

@@ -18,7 +18,7 @@ NO_COLUMNS = "no columns"
 
 def mode_of(table: Table, *, bronze: pa.Schema, silver: pa.Schema | None) -> Mode:
     """Raises where silver has rows of another mode, and where it cannot have rows of the wanted one."""
-    has_key = KEY in bronze.names
+    has_key = table.key is not None or KEY in bronze.names
     if table.mode is Mode.UPSERT and not has_key:
         raise KeylessUpsertError(table=table.name)
     mode = table.mode or (Mode.UPSERT if has_key else Mode.APPEND)
@@ -30,7 +30,7 @@ def mode_of(table: Table, *, bronze: pa.Schema, silver: pa.Schema | None) -> Mod
     was = None if silver is None else written_as(silver)
     if was in (None, mode):
         return mode
-    if table.mode is None and got_its_key_later(bronze.names):
+    if table.mode is None and table.key is None and got_its_key_later(bronze.names):
         now = ", ".join(f"{field.name} {field.type}" for field in bronze.field(KEY).type)
         raise KeySchemaDriftError(table=table.name, was=NO_COLUMNS, now=now)
     raise ModeChangedError(table=table.name, was=str(was), now=str(mode))

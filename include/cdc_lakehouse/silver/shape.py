@@ -120,13 +120,18 @@ def _of_key(column: Column, choice: ColumnChoice, *, table: str) -> ShapedColumn
 
 
 def _refuse_unknown(columns: TableColumns, choice: ColumnChoice, *, table: str) -> None:
-    known = {column.name for column in (*columns.key, *columns.row)}
     for setting, name in choice.named:
-        if name not in known:
-            close = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
-            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(sorted(known))}"
-            problem = f"bronze has no column {name}; {hint}"
-            raise InvalidShapeError(table=table, setting=f"columns.{setting}", problem=problem)
+        refuse_unknown(name, columns, setting=f"columns.{setting}", table=table)
+
+
+def refuse_unknown(name: str, columns: TableColumns, *, setting: str, table: str) -> None:
+    """`columns` are bronze's."""
+    known = {column.name for column in (*columns.key, *columns.row)}
+    if name not in known:
+        close = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(sorted(known))}"
+        problem = f"bronze has no column {name}; {hint}"
+        raise InvalidShapeError(table=table, setting=setting, problem=problem)
 
 
 def _refuse_one_name_for_two(shape: Shape, *, table: str) -> None:

@@ -28,7 +28,7 @@ def tells_row(events: DataFrame, columns: TableColumns, *, archives: str) -> Col
         return F.lit(True)
     found = F.col("key").isNull()
     deletes = events.where((F.col("op") == Operation.DELETE) & F.col("key").isNotNull())
-    for topic, schema_id in _writers_of(deletes):
+    for topic, schema_id in value_schemas_of(deletes):
         text = archived_text(archives, topic, schema_id)
         sure = () if text is None else tuple(_sure(text, columns))
         if sure:
@@ -37,7 +37,8 @@ def tells_row(events: DataFrame, columns: TableColumns, *, archives: str) -> Col
     return found
 
 
-def _writers_of(events: DataFrame) -> list[tuple[str, int]]:
+def value_schemas_of(events: DataFrame) -> list[tuple[str, int]]:
+    """(topic, id) of the writers of `events`, as far as they have numbers."""
     named = events.where(F.col("value_schema_id").isNotNull())
     rows = named.select("topic", "value_schema_id").distinct().collect()
     return sorted((row["topic"], row["value_schema_id"]) for row in rows)

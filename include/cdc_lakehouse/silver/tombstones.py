@@ -33,9 +33,21 @@ def bury(session: SparkSession, uri: str, changes: DataFrame, columns: TableColu
     gone = F.col(GONE) & (F.col("_cdc_op") != Operation.TRUNCATE)
     deletes = changes.where(gone).select(*keys, *_PLACE_COLUMNS)
     create_if_missing(session, uri, schema=deletes.schema, properties={})
+    known = session.read.format("delta").load(uri)
+    if _key_types(known, columns) != _key_types(deletes, columns):
+        # Columns of the row may be the key: their types grow, and others may have been it before.
+        own = [F.col(quoted(each.name)).cast(each.dataType).alias(each.name) for each in deletes.schema]
+        kept = deletes if anew else known.select(*own).unionByName(deletes)
+        kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(uri)
+        return
     if anew:
         DeltaTable.forPath(session, uri).delete()
     deletes.write.format("delta").mode("append").save(uri)
+
+
+def _key_types(rows: DataFrame, columns: TableColumns) -> list[str | None]:
+    types = {field.name: field.dataType.simpleString() for field in rows.schema}
+    return [types.get(column.name) for column in columns.key]
 
 
 def without_buried(

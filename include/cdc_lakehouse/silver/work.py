@@ -18,11 +18,14 @@ from cdc_lakehouse.silver.examine import WorkFacts, examine
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.made_by import refuse_other_settings, settings_of
+from cdc_lakehouse.silver.own_key import own_key
+from cdc_lakehouse.silver.own_key_checks import refuse_double_keys, refuse_untold_keys
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
 from cdc_lakehouse.silver.refold import incomplete_keys
 from cdc_lakehouse.silver.refused import may_have_gone_back, refuse_what_went_back
+from cdc_lakehouse.silver.rekeying import rekeyed, with_told_keys
 from cdc_lakehouse.silver.row_filter import keys_that_moved, keys_with_untold_values
 from cdc_lakehouse.silver.shape import plan_shape
 from cdc_lakehouse.silver.shaping import shaped
@@ -47,14 +50,20 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
     """Raises for what cannot be applied."""
     name = task.table.name
     bronze = bronze_rows(session, lake.bronze(name), version=task.bronze_version, held=task.held)
-    _refuse_other_settings(session, lake, task, columns_in(bronze.schema), secret=secret)
-    shape = plan_shape(columns_in(bronze.schema), task.table.columns, table=name)
-    rows = shaped(bronze, shape, secret=secret)
+    known = columns_in(bronze.schema)
+    _refuse_other_settings(session, lake, task, known, secret=secret)
+    own = own_key(known, task.table)
+    shape = plan_shape(known if own is None else own.columns, task.table.columns, table=name)
+    rows = shaped(rekeyed(bronze, own), shape, secret=secret)
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
-    work = rows.where(work_of(task.held, task.work) | behind)
-    facts = examine(work, table=name, topics=len(topics_of(task.held)))
+    is_work = work_of(task.held, task.work) | behind
+    work = rows.where(is_work)
+    facts = examine(work, table=name, topics=len(topics_of(task.held)), by_key=own is None)
     if may_have_gone_back(facts, before=task.before.applied, held=task.held, work=task.work):
-        refuse_what_went_back(rows, held=task.held, work=task.work)
+        refuse_what_went_back(bronze, held=task.held, work=task.work)
+    if own is not None:
+        refuse_untold_keys(lake, task, bronze.where(is_work), own, facts=facts)
+        rows, work = with_told_keys(rows), with_told_keys(work)
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     keys = rows.where(behind).select("key") if task.late or task.read_again or task.redo else None
     keys = _with_open_keys(
@@ -66,6 +75,8 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
         rows, whole = without_waiting(rows, cases), work
         work = without_waiting(whole, cases)
         parked = events(whole).count() - events(work).count()
+    if own is not None:
+        refuse_double_keys(session, lake, task, rows, work, columns=shape.columns, facts=facts)
     return Work(rows, events(work), keys, shape.columns, facts, undecodable, parked)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cdc_lakehouse.config.models import Mode
+from cdc_lakehouse.config.models import Mode, Table
 from cdc_lakehouse.lake.ledger import Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.quarantine import open_cases
@@ -43,12 +43,13 @@ class Subject:
         return {name: count for name, count in told.items() if count}
 
 
-def subject_of(lake: Lake, table: str) -> Subject:
+def subject_of(lake: Lake, table: Table) -> Subject:
     """Reads silver: the source must be read after it. Raises `NotComparedError`."""
-    state = read_state(lake.silver(table), table=table)
+    name = table.name
+    state = read_state(lake.silver(name), table=name)
     if state is None or state.ledger is None:
         raise NotComparedError("silver has no rows yet")
-    silver, bronze = newest_snapshot(lake.silver(table)), newest_snapshot(lake.bronze(table))
+    silver, bronze = newest_snapshot(lake.silver(name)), newest_snapshot(lake.bronze(name))
     if silver is None or bronze is None:
         raise NotComparedError("silver has no rows yet")
     if written_as(silver.schema) is Mode.APPEND:
@@ -63,15 +64,18 @@ def subject_of(lake: Lake, table: str) -> Subject:
     return Subject(
         silver=silver,
         ledger=state.ledger,
-        key=_key_of(bronze.schema),
+        key=key_of(bronze.schema, table),
         topic=topic,
         schema=names[1],
         relation=names[2],
-        open_cases=open_cases(lake.bronze(table)),
+        open_cases=open_cases(lake.bronze(name)),
     )
 
 
-def _key_of(bronze: pa.Schema) -> tuple[str, ...]:
+def key_of(bronze: pa.Schema, table: Table) -> tuple[str, ...]:
+    """As bronze calls it."""
+    if table.key is not None:
+        return tuple(table.columns.source_of(name) or name for name in table.key)
     type_ = bronze.field("key").type if "key" in bronze.names else pa.null()
     if not pa.types.is_struct(type_) or not type_.num_fields:
         raise NotComparedError("it has no key, so no row has a partner")

@@ -48,7 +48,7 @@ class Verification:
         """Reads both sides, writes what it leaves open. Raises with the result where silver is wrong."""
         started = time.monotonic()
         try:
-            subject = subject_of(self.lake, table.name)
+            subject = subject_of(self.lake, table)
             with snapshot_of(self.database) as snapshot:
                 found = self._compared(table, subject, snapshot)
         except (NotComparedError, KeyNotComparedError) as reason:
