@@ -53,5 +53,5 @@ class Folding:
 
     def _filled(self, rows: DataFrame, lacking: Sequence[str]) -> Folded:
         carrier = Carrier(self.history, self.columns, lacking=lacking, cleared=self.cleared)
-        found = carrier.filled(rows).localCheckpoint()
+        found = carrier.filled(rows)
         return Folded(found, lacking, unfilled=not carrier.unfilled(found).isEmpty())
