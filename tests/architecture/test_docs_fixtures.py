@@ -10,7 +10,7 @@ SHOWN = re.compile(r"`tests/[\w/]+\.(?:py(?:::test_\w+)?|yaml)`")
 
 
 def section() -> str:
-    rules = documents()["include/docs/cdc-semantics.md"]
+    rules: str = documents()["include/docs/cdc-semantics.md"]
     return rules.split("\n## 11.")[1].split("\n## 12.")[0]
 
 

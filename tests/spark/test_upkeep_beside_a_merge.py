@@ -71,6 +71,7 @@ def merged_with(behind: Chain, monkeypatch: pytest.MonkeyPatch, upkeep: Callable
 def test_a_merge_whose_files_optimize_took_away_is_tried_again(behind, monkeypatch):
     result = merged_with(behind, monkeypatch, optimized)
 
+    assert result.error is not None
     assert result.error.exit_code is ExitCode.RETRY
     assert behind.merge(ORDERS).status is TableStatus.ADVANCED
     assert notes(behind.silver(ORDERS)) == AFTER
