@@ -10,8 +10,8 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
 # `make test` must be done in 25 minutes on two cores.
-LONG := test_made_up_histories.py test_row_filter.py test_types.py test_columns_of_silver.py \
-	test_schema_policies.py test_schema_evolution.py test_schema_change_log.py test_history.py
+LONG := test_made_up_histories.py test_row_filter.py test_types.py
+SHARED := $(CURDIR)/.local/spark-tier
 ATHERIS := .local/fuzz/python/.ready
 # With the local stack's connections, unless the environment names others.
 INSIDE := $(RUN) -m local_stack exec --
@@ -26,7 +26,9 @@ demo: $(FETCHED) ## Start everything, change rows in PostgreSQL and watch them a
 
 test: $(FETCHED) ## Linters, types, import contracts and every tier of tests but the cluster's and the long ones
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint test-unit test-architecture test-dags
-	@$(MAKE) --no-print-directory -j2 --output-sync=target test-spark test-processes
+	@rm -rf $(SHARED) && mkdir -p $(SHARED)
+	@$(MAKE) --no-print-directory -j2 --output-sync=target SHARE=$(SHARED) test-spark test-beside
+	@rm -rf $(SHARED)
 	@$(MAKE) --no-print-directory test-stack
 	@echo "all tests passed"
 
@@ -64,7 +66,9 @@ lint: $(READY) ## ruff, mypy and the import contracts
 	@$(VENV)/bin/lint-imports
 fmt: $(READY) ## Format the code and sort its imports
 	@$(VENV)/bin/ruff check -q --fix-only . && $(VENV)/bin/ruff format -q .
-# Beside the Spark tier, which waits for its driver most of the time.
+# Beside the Spark tier, which is longer: then it helps with the files that are left.
+test-beside: test-processes
+	@$(MAKE) --no-print-directory test-spark
 test-processes: $(FETCHED)
 	@$(MAKE) --no-print-directory -j1 test-source test-kafka test-s3 test-crash
 test-unit: $(READY) ## Pure decisions, in seconds
@@ -74,10 +78,9 @@ test-architecture: $(READY) ## Sizes, rooms, pins, secrets
 test-dags: $(READY) ## DAGs and operator, without a database
 	@$(RUN) -m pytest tests/dags
 test-spark: $(FETCHED) ## Cases through the oracle and through real Delta tables
-	@$(RUN) -m pytest tests/spark $(addprefix --ignore tests/spark/,$(LONG))
-test-long: $(FETCHED) ## What `make test` leaves out for time: made-up histories, filters, all types, a history of the chain
+	@SPARK_TIER_SHARED_IN=$(SHARE) $(RUN) -m pytest tests/spark $(addprefix --ignore tests/spark/,$(LONG))
+test-long: $(FETCHED) ## What `make test` leaves out for time: made-up histories, filters, all types through silver
 	@$(RUN) -m pytest $(addprefix tests/spark/,$(LONG))
-	@$(RUN) -m pytest tests/stack/test_8_histories.py
 test-source: $(FETCHED) ## Silver beside a real PostgreSQL
 	@$(RUN) -m pytest tests/source
 test-kafka: $(FETCHED) ## Topics as they can be, on a real broker
@@ -91,7 +94,7 @@ crash: $(FETCHED) ## What crashes leave, kills, zombies: nothing lost, doubled, 
 	@PYTHONPATH=include:tests $(RUN) -m crash --seed $(or $(SEED),1) $(if $(ONLY),--only $(ONLY)) $(if $(PART),--part $(PART)) \
 		$(if $(RECORD),--record)
 test-stack: $(FETCHED) ## The whole chain, driven through Airflow
-	@$(RUN) -m pytest tests/stack --ignore tests/stack/test_7_cluster.py --ignore tests/stack/test_8_histories.py
+	@$(RUN) -m pytest tests/stack --ignore tests/stack/test_7_cluster.py
 test-cluster: $(FETCHED) ## A Spark cluster with the lake in a bucket; not part of `make test`
 	@$(RUN) -m pytest tests/stack/test_7_cluster.py
 bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain, tables, merge or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
@@ -137,4 +140,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-source test-processes test-spark test-long test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz fuzz-history lock log-store setup java help
+	test-architecture test-dags test-source test-processes test-beside test-spark test-long test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz fuzz-history lock log-store setup java help

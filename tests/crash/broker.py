@@ -21,6 +21,8 @@ from cases.encoding import Writer  # type: ignore[import-not-found]
 from cdc_lakehouse.contract import ENV_CONNECTION_REGISTRY, ENV_CONNECTION_STORAGE, ENV_PIPELINES
 from crash.identity import Identity  # type: ignore[import-not-found]
 from crash.records import (  # type: ignore[import-not-found]
+    MOVED,
+    MOVED_PARTITIONS,
     PARTITIONS,
     UNKNOWN_AT_FIRST,
     WRITERS,
@@ -180,7 +182,8 @@ def world(folder: Path) -> Iterator[World]:
     """Up for the length of the block. Topics are there, empty."""
     pipelines = folder / "pipelines"
     pipelines.mkdir(parents=True)
-    tables = "".join(f"  - {{name: {name}, topics: [{topic_of(name)}]}}\n" for name in PARTITIONS)
+    every = {**PARTITIONS, MOVED: MOVED_PARTITIONS}
+    tables = "".join(f"  - {{name: {name}, topics: [{topic_of(name)}]}}\n" for name in every)
     (pipelines / f"{PIPELINE}.yaml").write_text(_YAML + tables)
     registry = FakeRegistry()
     _publish(registry.answers)
@@ -189,7 +192,7 @@ def world(folder: Path) -> Iterator[World]:
             with (stack.site.layout.spark_conf / DEFAULTS_FILE).open("a", encoding="utf-8") as defaults:
                 defaults.writelines(f"{name} {value}\n" for name, value in SETTINGS.items())
             made = World(folder, stack, registry)
-            for table, partitions in PARTITIONS.items():
+            for table, partitions in every.items():
                 made.create_topic(topic_of(table), partitions=partitions)
             yield made
     finally:

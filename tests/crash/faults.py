@@ -1,4 +1,4 @@
-"""What a driver can be made to suffer: a pause before a commit, an answer that is lost behind one.
+"""What a driver can be made to suffer: a pause before a commit, an answer lost behind one, its end there.
 
 All commits go through a few calls into the JVM, whoever makes them; they are met there, so that nothing
 of the product has to know of it.
@@ -33,6 +33,10 @@ class LostAnswerError(TimeoutError):
     """The commit happened; its writer was not told."""
 
 
+class EndedError(BaseException):
+    """Nothing of the process is done any more, and nothing of the product may catch it."""
+
+
 @dataclass(slots=True)
 class Faults:
     """Of one order. `pause` is a file: while it exists, every commit waits before it is made."""
@@ -42,6 +46,8 @@ class Faults:
     """Of which commits, counted from 1."""
     lost: Path | None = None
     """A file that is made when an answer is lost."""
+    ends_behind: int | None = None
+    """The commit behind which its process ends."""
     commits: int = 0
     guard: Lock = field(default_factory=Lock)
 
@@ -52,6 +58,7 @@ class Faults:
             pause=Path(pause) if pause else None,
             lose_answers=frozenset(order.get("lose_answers", ())),
             lost=Path(lost) if lost else None,
+            ends_behind=order.get("ends_behind"),
         )
 
     def before(self) -> None:
@@ -69,6 +76,9 @@ class Faults:
         with self.guard:
             self.commits += 1
             lost = self.commits in self.lose_answers
+            ends = self.ends_behind is not None and self.commits >= self.ends_behind
+        if ends:
+            raise EndedError
         if lost:
             if self.lost is not None:
                 self.lost.touch()

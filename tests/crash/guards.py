@@ -1,14 +1,9 @@
-"""Switches for the mechanisms of `guarantees` §2, for tests only: each turns one off for one order.
-
-They live in the test's own driver. The product has no switch and reads no variable for them.
-"""
+"""The mechanisms of `guarantees` §2, each with what it takes to turn it off for one order."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -20,41 +15,22 @@ from cdc_lakehouse.lake import file_commit, state
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.silver import applying, changes, look, merge, plan
+from cdc_lakehouse.silver import changes, look, merge, plan
 from cdc_lakehouse.silver.folding import Folding
 from cdc_lakehouse.silver.merge_plan import MergePlan
-
-off: ContextVar[frozenset[str]] = ContextVar("guards off", default=frozenset())
-
-
-def _switched(owner: Any, name: str, guard: str, instead: Callable[..., Any]) -> None:
-    """`owner.name` becomes `instead` for orders that turn the guard off; it gets the original first."""
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def chosen(*arguments: Any, **named: Any) -> Any:
-        if guard in off.get():
-            return instead(original, *arguments, **named)
-        return original(*arguments, **named)
-
-    setattr(owner, name, chosen)
-
-
-def _nothing(_original: Any, *_arguments: Any, **_named: Any) -> None:
-    return None
+from crash.silver_guards import SILVER_GUARDS  # type: ignore[import-not-found]
+from crash.switches import by_merge, nothing, switched  # type: ignore[import-not-found]
 
 
 def _compare_and_set() -> None:
     """A step may be taken twice."""
-    _switched(file_commit, "_refuse_unless_next", "compare_and_set", _nothing)
-    _switched(file_commit, "_made", "compare_and_set", _nothing)
-
-    _switched(merge, "fenced_statement", "compare_and_set", _unfenced)
+    switched(file_commit, "_refuse_unless_next", "compare_and_set", nothing)
+    switched(file_commit, "_made", "compare_and_set", nothing)
 
 
 def _replay_fence() -> None:
     """The same, of a replay: it states what it read, whatever has been committed since."""
-    _switched(in_place, "fenced_statement", "replay_fence", _unfenced)
+    switched(in_place, "fenced_statement", "replay_fence", _unfenced)
 
 
 def _unfenced(_original: Any, session: Any, ledger: Ledger) -> Any:
@@ -77,13 +53,8 @@ def _read_back() -> None:
         statement()
         return state.read_state(uri, table=ledger.table)
 
-    _switched(merge, "commit", "read_back", trusted)
-    _by_merge("read_back")
-
-
-def _by_merge(guard: str) -> None:
-    """Rows are replaced by MERGE: what replaces them by their place has guards of its own."""
-    _switched(applying, "suits", guard, lambda *_: False)
+    switched(merge, "commit", "read_back", trusted)
+    by_merge("read_back")
 
 
 def _outcome_unknown() -> None:
@@ -104,20 +75,20 @@ def _outcome_unknown() -> None:
             raise failures[0]
         return found
 
-    _switched(merge, "commit", "outcome_unknown", told)
-    _switched(file_commit, "_made", "outcome_unknown", _nothing)
+    switched(merge, "commit", "outcome_unknown", told)
+    switched(file_commit, "_made", "outcome_unknown", nothing)
 
 
 def _new_checkpoint() -> None:
     """A checkpoint that is there already is gone on with."""
-    _switched(drain, "refuse_unless_empty", "new_checkpoint", _nothing)
+    switched(drain, "refuse_unless_empty", "new_checkpoint", nothing)
 
 
 def _read_committed() -> None:
     def option(original: Any, reader: Any, key: str, value: Any) -> Any:
         return original(reader, key, "read_uncommitted" if key == "kafka.isolation.level" else value)
 
-    _switched(DataStreamReader, "option", "read_committed", option)
+    switched(DataStreamReader, "option", "read_committed", option)
 
 
 def _foreign_commit() -> None:
@@ -126,28 +97,28 @@ def _foreign_commit() -> None:
     def unseen(original: Any, commits: Any, *, table: str) -> Any:
         return replace(original(commits, table=table), foreign=())
 
-    _switched(state, "told_by", "foreign_commit", unseen)
+    switched(state, "told_by", "foreign_commit", unseen)
 
 
 def _incarnation() -> None:
     """A topic that was made again is taken for the one that was read."""
-    _switched(incarnations, "_recreated", "incarnation", _nothing)
+    switched(incarnations, "_recreated", "incarnation", nothing)
 
 
 def _position_gate() -> None:
     """The event that comes last wins."""
-    _switched(MergePlan, "applies", "position_gate", lambda *_: F.lit(True))
+    switched(MergePlan, "applies", "position_gate", lambda *_: F.lit(True))
 
 
 def _redo() -> None:
     """Silver does not ask which records were decoded again."""
     for module in (plan, look):
-        _switched(module, "plan_redo", "redo", lambda *_: ())
+        switched(module, "plan_redo", "redo", lambda *_: ())
 
 
 def _read_again() -> None:
     """Silver does not ask whether bronze still has the rows that it has read."""
-    _switched(look, "stands_on_other_rows", "read_again", lambda *_, **__: False)
+    switched(look, "stands_on_other_rows", "read_again", lambda *_, **__: False)
 
 
 def _refold() -> None:
@@ -156,9 +127,9 @@ def _refold() -> None:
     def as_they_came(original: Any, folding: Any, work: Any, facts: Any, *, keys: Any) -> Any:
         return original(folding, work, facts, keys=None)
 
-    _switched(Folding, "of", "refold", as_they_came)
-    _switched(changes, "_not_buried", "refold", lambda _original, _session, _lake, _task, work: work.events)
-    _by_merge("refold")
+    switched(Folding, "of", "refold", as_they_came)
+    switched(changes, "_not_buried", "refold", lambda _original, _session, _lake, _task, work: work.events)
+    by_merge("refold")
 
 
 def _scratch_checkpoint() -> None:
@@ -167,7 +138,7 @@ def _scratch_checkpoint() -> None:
     def shared(_original: Any, lake: Lake, table: str, _attempt: str) -> str:
         return f"{lake.checkpoints(table)}/{SHARED_CHECKPOINT}"
 
-    _switched(Lake, "checkpoint", "scratch_checkpoint", shared)
+    switched(Lake, "checkpoint", "scratch_checkpoint", shared)
 
 
 SHARED_CHECKPOINT = "shared"
@@ -182,7 +153,7 @@ def _one_commit() -> None:
         original(self, files, {}, metadata="", step=step)
         raise ConnectionAbortedError(f"ended before step {step} was stated: {len(metadata)} bytes")
 
-    _switched(DeltaTransaction, "commit", "one_commit", data_only)
+    switched(DeltaTransaction, "commit", "one_commit", data_only)
 
 
 GUARDS: dict[str, Callable[[], None]] = {
@@ -200,6 +171,7 @@ GUARDS: dict[str, Callable[[], None]] = {
     "redo": _redo,
     "read_again": _read_again,
     "refold": _refold,
+    **SILVER_GUARDS,
 }
 
 

@@ -34,8 +34,9 @@ from cdc_lakehouse.lake.reports import write_reports
 from cdc_lakehouse.maintenance import job as maintenance_job
 from cdc_lakehouse.maintenance.job import clean_tables, optimize_tables, vacuum_tables
 from cdc_lakehouse.silver.job import merge_tables
-from crash import baseline, faults, guards, identity  # type: ignore[import-not-found]
+from crash import baseline, faults, guards, identity, switches  # type: ignore[import-not-found]
 from crash.broker import PIPELINE  # type: ignore[import-not-found]
+from crash.records import PARTITIONS  # type: ignore[import-not-found]
 
 logger = logging.getLogger(__name__)
 WORK: dict[Job, Callable[[Application], list[TableResult]]] = {
@@ -52,7 +53,7 @@ def application(order: Mapping[str, Any], job: Job, engine: LazySession) -> Appl
     """As the job itself makes it; the lake and the attempt come with the order."""
     pipeline = find_pipeline(PIPELINE)
     maintenance = pipeline.maintenance.model_copy(update={"vacuum_retention": "0m"})
-    chosen = order.get("tables") or [table.name for table in pipeline.tables]
+    chosen = order.get("tables") or tuple(PARTITIONS)
     changes = {"max_offsets_per_trigger": order["max_offsets"]} if "max_offsets" in order else {}
     tables = tuple(t.model_copy(update=changes) for t in pipeline.tables if t.name in chosen)
     return Application(
@@ -74,7 +75,7 @@ def _scratch(root: str) -> str:
 
 def carry_out(order: Mapping[str, Any], engine: LazySession) -> list[dict[str, Any]]:
     """One result per job; all of them are carried out, as in Airflow (`all_done`)."""
-    guards.off.set(frozenset(order.get("guards_off", ())))
+    switches.off.set(frozenset(order.get("guards_off", ())))
     faults.current.set(faults.Faults.of(order))
     identity.current.set(identity.of_order(order, os.environ.get(identity.VARIABLE)))
     for statement in order.get("sql", ()):  # what somebody does by hand
@@ -116,6 +117,8 @@ def main() -> None:
     def answer(order: dict[str, Any]) -> None:
         try:
             reply({"id": order["id"], "results": carry_out(order, engine)})
+        except faults.EndedError:
+            reply({"id": order["id"], "results": []})  # a process that is gone says nothing
         except Exception:  # noqa: BLE001 - whoever ordered it is told
             reply({"id": order["id"], "raised": traceback.format_exc()})
 

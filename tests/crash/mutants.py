@@ -16,6 +16,7 @@ from crash.golden import Golden  # type: ignore[import-not-found]
 from crash.guards import SHARED_CHECKPOINT  # type: ignore[import-not-found]
 from crash.hands import lost_answer, restored_by_hand  # type: ignore[import-not-found]
 from crash.invariants import Expected, Findings, examine, ledgers  # type: ignore[import-not-found]
+from crash.moved_keys import MovedKeys  # type: ignore[import-not-found]
 from crash.mutations import Storage  # type: ignore[import-not-found]
 from crash.replay import Bench  # type: ignore[import-not-found]
 from crash.states import CHECKPOINTS  # type: ignore[import-not-found]
@@ -32,6 +33,7 @@ class Trial:
 
     bench: Bench
     golden: Golden
+    moved: MovedKeys
     guards_off: tuple[str, ...] = ()
 
     def lake(self, storage: Storage) -> Path:
@@ -39,14 +41,27 @@ class Trial:
         return lake
 
 
-def zombie_before_its_commit(trial: Trial) -> Findings:
-    """A run waits before it commits; another completes; the first goes on."""
-    found = Findings()
-    for job, start in _before_commits(trial.golden):
-        lake = trial.lake(start)
-        with _held_before_its_commit(trial, lake, job, found):
-            found.include(trial.bench.heal(lake, *ORDERS), where=f"beside {job}")
-        found.include(trial.bench.heal(lake, *ORDERS), where=f"behind {job}")
+def zombie_ingest(trial: Trial) -> Findings:
+    """A run that has all to do waits before it commits; another completes; the first goes on."""
+    return _zombie(trial, Job.BRONZE_INGEST, trial.golden.states[0])
+
+
+def zombie_merge(trial: Trial) -> Findings:
+    """The same with the first merge of a table."""
+    return _zombie(trial, Job.SILVER_MERGE, _created(trial.golden))
+
+
+def _created(golden: Golden) -> Storage:
+    """Silver is made, and has no row yet."""
+    first = f"silver/{PIPELINE}/orders/_delta_log/{0:020d}.json"
+    return next(state for state in golden.states if first in state.files)
+
+
+def _zombie(trial: Trial, job: Job, start: Storage) -> Findings:
+    found, lake = Findings(), trial.lake(start)
+    with _held_before_its_commit(trial, lake, job, found):
+        found.include(trial.bench.heal(lake, *ORDERS), where=f"beside {job}")
+    found.include(trial.bench.heal(lake, *ORDERS), where=f"behind {job}")
     return found
 
 
@@ -93,13 +108,6 @@ def bronze_read_again(trial: Trial) -> Findings:
     return trial.bench.heal(lake, *ORDERS, guards_off=trial.guards_off)
 
 
-def _before_commits(golden: Golden) -> list[tuple[Job, Storage]]:
-    """An ingest that has all to do, and a merge that has."""
-    first = f"silver/{PIPELINE}/orders/_delta_log/{0:020d}.json"
-    created = next(state for state in golden.states if first in state.files)
-    return [(Job.BRONZE_INGEST, golden.states[0]), (Job.SILVER_MERGE, created)]
-
-
 def answer_lost(trial: Trial) -> Findings:
     found = Findings()
     for commit in (_OF_A_BATCH, _OF_A_MERGE):
@@ -108,6 +116,14 @@ def answer_lost(trial: Trial) -> Findings:
             raise RuntimeError(f"the run made no commit {commit}")
         found.include(lost.findings, where=f"commit {commit}")
     return found
+
+
+def first_merge_of_moved_keys_ends(trial: Trial) -> Findings:
+    return trial.moved.first_merge_ends(trial.bench, guards_off=trial.guards_off)
+
+
+def later_merge_of_moved_keys_ends(trial: Trial) -> Findings:
+    return trial.moved.later_merge_ends(trial.bench, guards_off=trial.guards_off)
 
 
 def everything_once(trial: Trial) -> Findings:
@@ -204,9 +220,14 @@ class Mutant:
 
 
 MUTANTS: dict[str, Mutant] = {
-    "compare_and_set": Mutant(zombie_before_its_commit, "duplicated"),
-    "read_back": Mutant(zombie_before_its_commit, "stuck"),
+    "compare_and_set": Mutant(zombie_ingest, "duplicated"),
+    "replacement_fence": Mutant(zombie_merge, "half_written"),
+    "read_back": Mutant(zombie_merge, "stuck"),
     "outcome_unknown": Mutant(answer_lost, "stuck"),
+    "tombstones": Mutant(first_merge_of_moved_keys_ends, "half_written"),
+    "tombstones_first": Mutant(first_merge_of_moved_keys_ends, "half_written"),
+    "truncate_mark": Mutant(first_merge_of_moved_keys_ends, "half_written"),
+    "buried_delete": Mutant(later_merge_of_moved_keys_ends, "half_written"),
     "new_checkpoint": Mutant(checkpoint_at_its_own_place, "lost"),
     "read_committed": Mutant(everything_once, "half_written"),
     "foreign_commit": Mutant(restored, "lost"),

@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from crash.hands import brought_back, every_lost_answer, restored_by_hand  # typ
 from crash.in_a_bucket import NotHereError, Share, bench_in_a_bucket  # type: ignore[import-not-found]
 from crash.invariants import Findings  # type: ignore[import-not-found]
 from crash.kills import Met, at_once, driver_of, killed, killed_as_submitted, zombies  # type: ignore[import-not-found]
+from crash.moved_keys import MovedKeys  # type: ignore[import-not-found]
 from crash.mutants import CASES, MUTANTS, Trial  # type: ignore[import-not-found]
 from crash.replay import AT_ONCE, Bench  # type: ignore[import-not-found]
 from crash.results import Results  # type: ignore[import-not-found]
@@ -155,23 +156,24 @@ class Course:
     def _guards(self) -> _Told:
         """With all guards each case is clean; without its guard it is not."""
         found, bench = Findings(), self.bench
+        trial = Trial(bench, self.golden, MovedKeys.made(bench))
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            whole = pool.map(lambda case: case(Trial(bench, self.golden)), CASES)
+            whole = pool.map(lambda case: case(trial), CASES)
             for case, findings in zip(CASES, whole, strict=True):
                 found.include(findings, where=case.__name__)
             off = {
-                guard: pool.submit(self._without, bench, guard)
+                guard: pool.submit(self._without, trial, guard)
                 for guard, mutant in MUTANTS.items()
                 if not mutant.is_alone
             }
             told = {guard: future.result() for guard, future in off.items()}
-        alone = {guard: self._without(bench, guard) for guard, mutant in MUTANTS.items() if mutant.is_alone}
+        alone = {guard: self._without(trial, guard) for guard, mutant in MUTANTS.items() if mutant.is_alone}
         return found, {"off": {**told, **alone}}
 
-    def _without(self, bench: Bench, guard: str) -> dict[str, Any]:
+    def _without(self, whole: Trial, guard: str) -> dict[str, Any]:
         mutant = MUTANTS[guard]
         try:
-            without = mutant.case(Trial(bench, self.golden, (guard,)))
+            without = mutant.case(replace(whole, guards_off=(guard,)))
         except (DriverFailedError, TimeoutError, RuntimeError) as exc:
             # It is to be noticed by what it does to a lake, not by a test that cannot go on.
             return {"noticed": False, "sentence": repr(exc)}

@@ -20,6 +20,8 @@ from cdc_lakehouse.debezium.plans import DecodePlans
 Coordinate = tuple[str, int, int]
 Row = dict[str, Any]
 PARTITIONS = {"orders": 2, "customers": 1}
+MOVED, MOVED_PARTITIONS = "parcels", 2
+"""A table that no recording has: its second partition is new, and has keys of the first one by now."""
 UNKNOWN_AT_FIRST = 3
 """The schema that no registry knows while the first round is ingested: its records go to the quarantine."""
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -65,7 +67,7 @@ def case_of(table: str) -> Case:
     )
 
 
-CASES = {table: case_of(table) for table in PARTITIONS}
+CASES = {table: case_of(table) for table in (*PARTITIONS, MOVED)}
 WRITERS: Mapping[str, Mapping[int, Writer]] = {
     table: writers(case, first_id=100 * place) for place, (table, case) in enumerate(CASES.items(), 1)
 }
@@ -79,14 +81,21 @@ def _change(partition: int, at: int, op: str, key: int, note: str | None = None,
     """`at` is the place in the source's log: what is sent again has the place it had."""
     schema = more.pop("schema", 1)
     row = None if op == "d" else {"id": key, "note": note, **_extra(schema, at)}
-    place = SourcePosition(sequence=(1000 + at * 10, 1005 + at * 10), lsn=1005 + at * 10, tx=at, order=1)
-    event = CaseEvent(at="0@0", op=op, key={"id": key}, after=row, position=place)
+    event = CaseEvent(at="0@0", op=op, key={"id": key}, after=row, position=_place(at))
     return Step(partition, event, schema=schema, **more)
 
 
 def _extra(schema: int, at: int) -> Row:
     """What the other schemas have beside the columns of the first one."""
     return {2: {"priority": at}, UNKNOWN_AT_FIRST: {"weight": at}}.get(schema, {})
+
+
+def _truncate(partition: int, at: int) -> Step:
+    return Step(partition, CaseEvent(at="0@0", op="t", position=_place(at)))
+
+
+def _place(at: int) -> SourcePosition:
+    return SourcePosition(sequence=(1000 + at * 10, 1005 + at * 10), lsn=1005 + at * 10, tx=at, order=1)
 
 
 def _tombstone(partition: int, key: int) -> Step:
@@ -132,6 +141,24 @@ def _second_round(partition: int) -> Iterator[Step]:
     yield _change(partition, 12, "u", first + 3, "quattro", schema=2)
     yield _change(partition, 13, "d", first + 4)
     yield _tombstone(partition, first + 4)
+
+
+def moved_steps(*, round_: int) -> Iterator[Step]:
+    """Of `MOVED`. The second round stands in the new partition and begins with a block that is sent again."""
+    if round_ == 1:
+        yield _change(0, 1, "c", 1, "one")
+        yield _change(0, 2, "c", 2, "two")
+        yield _truncate(0, 3)
+        yield _change(0, 4, "c", 1, "uno")
+        yield _change(0, 5, "c", 4, "four")
+        yield _change(0, 6, "u", 1, "eins")
+        yield _change(0, 7, "d", 1)
+        yield _change(0, 8, "c", 3, "three")
+        return
+    yield _change(1, 2, "c", 2, "two")
+    yield _change(1, 6, "u", 1, "eins")
+    yield _change(1, 9, "d", 4)
+    yield _change(1, 10, "c", 5, "five")
 
 
 def bytes_of(table: str, step: Step) -> KafkaRecord:

@@ -14,6 +14,7 @@ from crash.hands import (  # type: ignore[import-not-found]
 )
 from crash.invariants import Expected, Findings, examine  # type: ignore[import-not-found]
 from crash.kills import at_once, driver_of, killed, zombies  # type: ignore[import-not-found]
+from crash.moved_keys import MovedKeys  # type: ignore[import-not-found]
 from crash.mutants import CASES, MUTANTS, Trial  # type: ignore[import-not-found]
 from crash.mutations import Storage  # type: ignore[import-not-found]
 from crash.records import PARTITIONS  # type: ignore[import-not-found]
@@ -97,13 +98,18 @@ def test_two_runs_at_once_are_one(golden, bench, other):
     assert problems(at_once(bench, golden, other, pairs=1, seed=SEED).findings) == []
 
 
+@pytest.fixture(scope="module")
+def moved(bench):
+    return MovedKeys.made(bench)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_each_case_is_clean_with_all_guards(golden, bench, case):
-    assert problems(case(Trial(bench, golden))) == []
+def test_each_case_is_clean_with_all_guards(golden, bench, moved, case):
+    assert problems(case(Trial(bench, golden, moved))) == []
 
 
 @pytest.mark.parametrize("guard", MUTANTS)
-def test_without_a_guard_its_case_is_red(golden, bench, guard):
-    without = MUTANTS[guard].case(Trial(bench, golden, (guard,)))
+def test_without_a_guard_its_case_is_red(golden, bench, moved, guard):
+    without = MUTANTS[guard].case(Trial(bench, golden, moved, (guard,)))
 
     assert MUTANTS[guard].is_noticed(without), problems(without)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,28 @@ SETTINGS = {
     **SMALL,
     "spark.master": "local[2,2]",  # a task that fails is tried once more, as on a cluster
 }
+
+
+SHARED_IN = "SPARK_TIER_SHARED_IN"
+"""A folder, where several processes run the tier together."""
+
+
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """True: nothing is left to do."""
+    return None if _is_ours(f"{item.path.parent.name}-{item.path.stem}") else True
+
+
+@cache
+def _is_ours(module: str) -> bool:
+    """Each file is run by the process that comes to it first."""
+    folder = os.environ.get(SHARED_IN)
+    if not folder:
+        return True
+    try:
+        (Path(folder) / module).mkdir()
+    except FileExistsError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="session")

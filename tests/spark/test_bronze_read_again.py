@@ -28,10 +28,9 @@ LATER = [
 WHOLE = {1: "newest", 3: "unreadable"}
 
 
-@pytest.fixture
-def chain(engine, tmp_path) -> Chain:
-    """Silver has passed three records that nobody could decode; now their schema is known."""
-    found = Chain(engine, root=(tmp_path / "lake").as_uri())
+@pytest.fixture(scope="module")
+def template(engine, tmp_path_factory) -> Chain:
+    found = Chain(engine, root=tmp_path_factory.mktemp("read_again").as_uri())
     know(found)
     found.ingest(ORDERS, FIRST)
     found.merge(ORDERS)
@@ -43,6 +42,12 @@ def chain(engine, tmp_path) -> Chain:
     found.merge(ORDERS)
     know(found, NEW)
     return found
+
+
+@pytest.fixture
+def chain(template: Chain, tmp_path: Path) -> Chain:
+    """Silver has passed three records that nobody could decode; now their schema is known."""
+    return template.copied_to(tmp_path)
 
 
 def notes(chain: Chain) -> dict[int, str]:

@@ -7,6 +7,7 @@ the first column of its key. A case that stops silver or opens a source epoch ha
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -79,16 +80,22 @@ def ingest_batch(chain: Chain, table: Table, cases: list[Case], *, batch: int, t
     chain.ingest(table, sent)
 
 
-class Outcomes(dict[str, Outcome]):
-    """Kind of key -> what became of its cases; tried when first asked for."""
+class Outcomes:
+    """Kind of key -> what became of its cases; tried when first asked for, and once, also if that fails."""
 
     def __init__(self, trial: Callable[[str, list[Case]], Outcome]) -> None:
-        super().__init__()
         self._trial = trial
+        self._known: dict[str, Future[Outcome]] = {}
 
-    def __missing__(self, kind: str) -> Outcome:
-        found = self._trial(kind, [case for case in applied_cases() if key_kind(case) == kind])
-        return self.setdefault(kind, found)
+    def __getitem__(self, kind: str) -> Outcome:
+        if kind not in self._known:
+            self._known[kind] = Future()
+            try:
+                cases = [case for case in applied_cases() if key_kind(case) == kind]
+                self._known[kind].set_result(self._trial(kind, cases))
+            except Exception as exc:  # noqa: BLE001 - each of its cases is told
+                self._known[kind].set_exception(exc)
+        return self._known[kind].result()
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from chain import Chain, table_of  # type: ignore[import-not-found]
 from deltalake import DeltaTable
 from orders import OLD, ORDERS, know, notes, order  # type: ignore[import-not-found]
@@ -13,11 +16,18 @@ WITHOUT_VECTORS = table_of("orders", deletion_vectors=False)
 VECTORS = "delta.enableDeletionVectors"
 
 
-def stocked(chain: Chain) -> Chain:
+@pytest.fixture(scope="module")
+def template(engine, tmp_path_factory) -> Chain:
+    chain = Chain(engine, root=tmp_path_factory.mktemp("replaced").as_uri())
     know(chain)
     chain.ingest(ORDERS, [order(0, 1, note="a"), order(1, 2, note="b"), order(2, 3, note="c")])
     chain.merge(ORDERS)
     return chain
+
+
+@pytest.fixture
+def stocked(template: Chain, tmp_path: Path) -> Chain:
+    return template.copied_to(tmp_path)
 
 
 def of_transaction(offset: int, number: int, *, tx: int, lsn: int, commit: int, note: str) -> KafkaRecord:
@@ -35,46 +45,42 @@ def properties(chain: Chain) -> dict[str, str]:
     return dict(DeltaTable(chain.lake.silver("orders")).metadata().configuration)
 
 
-def test_an_update_a_create_and_a_delete_are_applied(chain: Chain):
-    stocked(chain)
-    chain.ingest(ORDERS, [order(3, 1, op="u", note="A"), order(4, 2, op="d"), order(5, 4, note="d")])
+def test_an_update_a_create_and_a_delete_are_applied(stocked: Chain):
+    stocked.ingest(ORDERS, [order(3, 1, op="u", note="A"), order(4, 2, op="d"), order(5, 4, note="d")])
 
-    counts = chain.merge(ORDERS).counts
+    counts = stocked.merge(ORDERS).counts
 
-    assert notes(chain.silver(ORDERS)) == {1: "A", 3: "c", 4: "d"}
+    assert notes(stocked.silver(ORDERS)) == {1: "A", 3: "c", 4: "d"}
     assert (counts["rows_inserted"], counts["rows_updated"], counts["rows_deleted"]) == (1, 1, 1)
 
 
-def test_rows_that_did_not_change_stay_in_their_file(chain: Chain):
-    stocked(chain)
-    before = files(chain)
-    chain.ingest(ORDERS, [order(3, 1, op="u", note="A")])
+def test_rows_that_did_not_change_stay_in_their_file(stocked: Chain):
+    before = files(stocked)
+    stocked.ingest(ORDERS, [order(3, 1, op="u", note="A")])
 
-    chain.merge(ORDERS)
+    stocked.merge(ORDERS)
 
-    assert before < files(chain)
-
-
-def test_a_row_that_was_marked_as_gone_twice_stays_gone(chain: Chain):
-    stocked(chain)
-    chain.ingest(ORDERS, [order(3, 1, op="d")])
-    chain.merge(ORDERS)
-    chain.ingest(ORDERS, [order(4, 2, op="d")])
-
-    chain.merge(ORDERS)
-
-    assert notes(chain.silver(ORDERS)) == {3: "c"}
+    assert before < files(stocked)
 
 
-def test_a_transaction_that_is_sent_again_behind_a_later_commit_changes_nothing_newer(chain: Chain):
-    stocked(chain)
-    chain.ingest(ORDERS, [of_transaction(3, 1, tx=77, lsn=5_010, commit=5_000, note="newest")])
-    chain.merge(ORDERS)
-    chain.ingest(ORDERS, [of_transaction(4, 1, tx=77, lsn=5_005, commit=5_001, note="older")])
+def test_a_row_that_was_marked_as_gone_twice_stays_gone(stocked: Chain):
+    stocked.ingest(ORDERS, [order(3, 1, op="d")])
+    stocked.merge(ORDERS)
+    stocked.ingest(ORDERS, [order(4, 2, op="d")])
 
-    counts = chain.merge(ORDERS).counts
+    stocked.merge(ORDERS)
 
-    assert notes(chain.silver(ORDERS))[1] == "newest"
+    assert notes(stocked.silver(ORDERS)) == {3: "c"}
+
+
+def test_a_transaction_that_is_sent_again_behind_a_later_commit_changes_nothing_newer(stocked: Chain):
+    stocked.ingest(ORDERS, [of_transaction(3, 1, tx=77, lsn=5_010, commit=5_000, note="newest")])
+    stocked.merge(ORDERS)
+    stocked.ingest(ORDERS, [of_transaction(4, 1, tx=77, lsn=5_005, commit=5_001, note="older")])
+
+    counts = stocked.merge(ORDERS).counts
+
+    assert notes(stocked.silver(ORDERS))[1] == "newest"
     assert (counts["rows_inserted"], counts["rows_updated"], counts["rows_deleted"]) == (0, 0, 0)
 
 
@@ -91,11 +97,10 @@ def test_a_table_without_deletion_vectors_never_has_the_feature(chain: Chain):
     assert "deletionVectors" not in (features or [])
 
 
-def test_a_table_whose_deletion_vectors_are_switched_off_gets_no_more(chain: Chain):
-    stocked(chain)
-    chain.ingest(WITHOUT_VECTORS, [order(3, 1, op="u", note="A")])
+def test_a_table_whose_deletion_vectors_are_switched_off_gets_no_more(stocked: Chain):
+    stocked.ingest(WITHOUT_VECTORS, [order(3, 1, op="u", note="A")])
 
-    chain.merge(WITHOUT_VECTORS)
+    stocked.merge(WITHOUT_VECTORS)
 
-    assert notes(chain.silver(ORDERS)) == {1: "A", 2: "b", 3: "c"}
-    assert properties(chain)[VECTORS] == "false"
+    assert notes(stocked.silver(ORDERS)) == {1: "A", 2: "b", 3: "c"}
+    assert properties(stocked)[VECTORS] == "false"

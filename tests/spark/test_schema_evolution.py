@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 
 from chain import table_of  # type: ignore[import-not-found]
 from shapes import (  # type: ignore[import-not-found]
+    BESIDE,
     NAME,
     SECOND,
     SHAPED,
@@ -24,20 +25,6 @@ from shapes import (  # type: ignore[import-not-found]
 def clock(*parts: int) -> datetime:
     """A time without a zone, as TIMESTAMP_NTZ is."""
     return datetime(*parts)  # type: ignore[arg-type]  # noqa: DTZ001
-
-
-def test_an_added_column_is_null_in_older_rows(chain):
-    old, new = shapes({"a": "int"}, {"a": "int", "b": "string"})
-    know(chain, old)
-    chain.ingest(SHAPED, [record(old, 0, 1, a=1)])
-    chain.merge(SHAPED)
-    know(chain, new)
-    chain.ingest(SHAPED, [record(new, 1, 2, a=2, b="x")])
-
-    chain.merge(SHAPED)
-
-    assert rows(chain) == {1: {"a": 1, "b": None}, 2: {"a": 2, "b": "x"}}
-    assert logged(chain) == [("added", "b", None, "string", [SECOND])]
 
 
 def test_the_first_timestamp_of_a_table_is_added_like_any_column(chain):
@@ -58,33 +45,6 @@ def test_the_first_timestamp_of_a_table_is_added_like_any_column(chain):
         2: {"b": clock(1970, 1, 1), "c": None},
         3: {"b": clock(1970, 1, 1, 0, 0, 0, 1), "c": 3},
     }
-
-
-def test_a_dropped_column_stays_and_is_null_in_newer_rows(chain):
-    old, new = shapes({"a": "int", "b": "string"}, {"a": "int"})
-    know(chain, old)
-    chain.ingest(SHAPED, [record(old, 0, 1, a=1, b="x"), record(old, 1, 2, a=2, b="y")])
-    chain.merge(SHAPED)
-    know(chain, new)
-    chain.ingest(SHAPED, [record(new, 2, 2, op="u", a=3)])
-
-    chain.merge(SHAPED)
-
-    assert rows(chain) == {1: {"a": 1, "b": "x"}, 2: {"a": 3, "b": None}}
-
-
-def test_a_renamed_column_is_a_dropped_and_an_added_one(chain):
-    old, new = shapes({"a": "int"}, {"b": "int"})
-    know(chain, old)
-    chain.ingest(SHAPED, [record(old, 0, 1, a=1)])
-    chain.merge(SHAPED)
-    know(chain, new)
-    chain.ingest(SHAPED, [record(new, 1, 2, b=2)])
-
-    chain.merge(SHAPED)
-
-    assert rows(chain) == {1: {"a": 1, "b": None}, 2: {"a": None, "b": 2}}
-    assert logged(chain) == [("added", "b", None, "int", [SECOND])]
 
 
 WIDENING = {
@@ -195,3 +155,29 @@ def test_a_renamed_table_goes_on_in_its_second_topic(chain):
     chain.merge(renamed)
 
     assert rows(chain) == {1: {"a": 1}, 2: {"a": 3}}
+
+
+def test_every_kind_of_change_while_nothing_ran_is_met_in_one_batch(chain):
+    old, new = shapes(
+        {"gone": "int", "was": "string", "wide": "int", "scale": "decimal(6,2)", "other": "int"},
+        {"is": "string", "wide": "long", "scale": "decimal(6,3)", "other": "string", "added": "date"},
+    )
+    know(chain, old)
+    chain.ingest(BESIDE, [record(old, 0, 1, gone=1, was="a", wide=1, scale="1.25", other=1)])
+    chain.merge(BESIDE)
+    know(chain, new)
+    more = {"gone": 2, "was": "b", "wide": 2, "scale": "2.25", "other": 2}
+    changed = {"is": "c", "wide": 2**40, "scale": "3.125", "other": "three", "added": 19_000}
+    chain.ingest(BESIDE, [record(old, 1, 2, **more), record(new, 2, 3, **changed)])
+
+    chain.merge(BESIDE)
+
+    old_only = {"is": None, "added": None, "other__v2": None}
+    assert rows(chain) == {
+        1: {"gone": 1, "was": "a", "wide": 1, "scale": Decimal("1.250"), "other": 1, **old_only},
+        2: {"gone": 2, "was": "b", "wide": 2, "scale": Decimal("2.250"), "other": 2, **old_only},
+        3: {
+            "gone": None, "was": None, "wide": 2**40, "scale": Decimal("3.125"), "other": None,
+            "is": "c", "added": date(2022, 1, 8), "other__v2": "three",
+        },
+    }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,12 +53,18 @@ SECOND_DRAIN = [
 ]
 
 
-@pytest.fixture
-def drained(chain: Chain) -> Chain:
+@pytest.fixture(scope="module")
+def template(engine, tmp_path_factory) -> Chain:
+    chain = Chain(engine, root=tmp_path_factory.mktemp("epochs").as_uri())
     know(chain)
     chain.ingest(ORDERS, BEFORE)
     chain.merge(ORDERS)
     return chain
+
+
+@pytest.fixture
+def drained(template: Chain, tmp_path: Path) -> Chain:
+    return template.copied_to(tmp_path)
 
 
 def ledger(chain: Chain) -> Ledger:

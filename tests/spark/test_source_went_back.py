@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
 from orders import OLD, ORDERS, SOURCE, know, notes  # type: ignore[import-not-found]
@@ -41,12 +43,18 @@ RESTORED = [
 ]
 
 
-@pytest.fixture
-def merged(chain: Chain) -> Chain:
+@pytest.fixture(scope="module")
+def template(engine, tmp_path_factory) -> Chain:
+    chain = Chain(engine, root=tmp_path_factory.mktemp("went_back").as_uri())
     know(chain)
     chain.ingest(ORDERS, BEFORE)
     chain.merge(ORDERS)
     return chain
+
+
+@pytest.fixture
+def merged(template: Chain, tmp_path: Path) -> Chain:
+    return template.copied_to(tmp_path)
 
 
 def epochs(chain: Chain) -> dict[int, tuple[tuple[int, int], ...]]:

@@ -12,7 +12,7 @@ from history.session import run_history  # type: ignore[import-not-found]
 from history.world import World  # type: ignore[import-not-found]
 
 SEED = 1
-SECONDS = 45.0
+SECONDS = 120.0
 CHOICE = Choice.of(without=("restart_postgres", "kill_submitted"))
 """PostgreSQL and the machine's cores are Airflow's too here."""
 

@@ -35,6 +35,7 @@ from cdc_lakehouse.debezium.bronze import bronze_schema
 from cdc_lakehouse.debezium.columns import evolve, evolve_leniently
 from cdc_lakehouse.debezium.decode import decode
 
+pytestmark = pytest.mark.usefixtures("both_ways")
 FULL_FINAL = {
     "id": 1,
     "note": "hällo",

@@ -22,20 +22,18 @@ from debezium_records import (  # type: ignore[import-not-found]
     value_bytes,
 )
 
-from cdc_lakehouse.debezium import decode as decoding
+from cdc_lakehouse.debezium.decode import decode
 
 ROW = row(note="x")
 NOWHERE = {"lsn": None, "sequence": None}
 
 
-@pytest.fixture(autouse=True, params=[1, 1000], ids=["as columns", "one by one"])
-def _way(request, monkeypatch):
-    monkeypatch.setattr(decoding, "SMALL_GROUP", request.param)
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 
 def decoded(key: bytes | None, value: Any, **told: Any) -> dict[str, Any]:
     data = value_bytes(value)
-    (found,) = decoding.decode(kafka_batch((key, data)), plans(**told)).to_pylist()
+    (found,) = decode(kafka_batch((key, data)), plans(**told)).to_pylist()
     assert (found["raw_key"], found["raw_value"]) in ((key, data), (None, None))
     return dict(found)
 
@@ -97,7 +95,7 @@ def test_what_an_operation_lacks_by_nature_is_no_fault(key, value):
 
 
 def test_a_tombstone_without_a_key_is_no_event_and_no_fault():
-    (found,) = decoding.decode(kafka_batch((None, None)), plans()).to_pylist()
+    (found,) = decode(kafka_batch((None, None)), plans()).to_pylist()
 
     assert found["decode_error"] is None
 
@@ -136,7 +134,7 @@ def test_an_operation_that_is_null_is_unknown():
     value = framed(VALUE_ID, schema, {**event(after={"id": 1}), "op": None})
     known = plans(columns=columns(schema), schemas={**plans().schemas, VALUE_ID: json.dumps(schema)})
 
-    (found,) = decoding.decode(kafka_batch((key_bytes(), value)), known).to_pylist()
+    (found,) = decode(kafka_batch((key_bytes(), value)), known).to_pylist()
 
     assert (found["decode_error"]["code"], found["source"]["lsn"]) == ("unknown_operation", 26002808)
 
@@ -144,9 +142,9 @@ def test_an_operation_that_is_null_is_unknown():
 def test_the_neighbours_of_such_events_are_as_without_them():
     good, bad = (key_bytes(), value_bytes(event(after=ROW))), (None, value_bytes(event(after=ROW)))
 
-    mixed = decoding.decode(kafka_batch(good, bad, good, bad), plans()).to_pylist()
+    mixed = decode(kafka_batch(good, bad, good, bad), plans()).to_pylist()
 
-    alone = decoding.decode(kafka_batch(good, good, good), plans()).to_pylist()
+    alone = decode(kafka_batch(good, good, good), plans()).to_pylist()
     assert (mixed[0], mixed[2]) == (alone[0], alone[2])
     assert [each["decode_error"] and each["decode_error"]["code"] for each in mixed] == [
         None,

@@ -25,17 +25,15 @@ from debezium_records import (  # type: ignore[import-not-found]
     semantic,
 )
 
-from cdc_lakehouse.debezium import decode as decoding
 from cdc_lakehouse.debezium.columns import evolve_leniently
+from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.incompatible import with_side_columns
 
 DATE = semantic("int", "io.debezium.time.Date")
 STAMP = semantic("long", "io.debezium.time.MicroTimestamp")
 
 
-@pytest.fixture(autouse=True, params=["singly", "as columns"])
-def _way(request, monkeypatch):
-    monkeypatch.setattr(decoding, "SMALL_GROUP", 1 if request.param == "as columns" else 10**6)
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 
 def decoded(grown: Any, *sent: tuple[Any, Any]) -> list[dict[str, Any]]:
@@ -53,7 +51,7 @@ def decoded(grown: Any, *sent: tuple[Any, Any]) -> list[dict[str, Any]]:
         )
     )
     schemas = {KEY_ID: json.dumps(key_schema()), **texts}
-    return list(decoding.decode(batch, plans(columns=table, schemas=schemas)).to_pylist())
+    return list(decode(batch, plans(columns=table, schemas=schemas)).to_pylist())
 
 
 def test_a_value_reaches_the_first_column_that_holds_its_type():

@@ -29,8 +29,10 @@ def keep_history(
     bronze holds.
     """
     option, lake, name = task.table.history, application.lake, task.table.name
+    if option is None:
+        return
     silver = schema_of(session, lake.silver(name))
-    if option is None or silver is None:
+    if silver is None:
         return
     uri, wanted = lake.history(name), history_schema(silver)
     refuse_unknown(option.columns, wanted, table=name)
