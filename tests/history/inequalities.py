@@ -60,7 +60,9 @@ def wanted(
 ) -> Wanted:
     """Of a row whose last write has this `stamp`."""
     values = [plain_value(text, column.sql, type_), *_as_snapshots_read_it(text, column.sql)]
-    if values[0] is None and column.default is not None:  # NULL becomes DEFAULT, and so does NaN, sent as NULL
+    if (
+        values[0] is None and column.default is not None
+    ):  # NULL becomes DEFAULT, and so does NaN, sent as NULL
         values.append(plain_value(column.default, column.sql, type_))
     unsent = unwritten.of(table, column.name, stamp) if column.name != STAMP else None
     if unsent is None:

@@ -71,6 +71,12 @@ def test_null_may_be_the_default_of_its_column():
     assert told(source(("1", None, "5"), note=note), silver((1, "given", 5, "c"))) == []
 
 
+def test_what_is_sent_as_null_may_be_the_default_too():
+    number = Column("note", "numeric", default="1.5")
+
+    assert told(source(("1", "NaN", "5"), note=number), silver((1, "1.5", 5, "c"))) == []
+
+
 def test_a_new_column_is_null_where_nobody_wrote_since():
     unsent = Unwritten((UnsentColumn("t", "note", 6, Unsent.NULL),))
 
