@@ -17,7 +17,7 @@ from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.silver.examine import WorkFacts, examine
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.look import MergeTask
-from cdc_lakehouse.silver.made_by import refuse_other_settings, settings_of
+from cdc_lakehouse.silver.made_by import refuse_history_of_others, refuse_other_settings, settings_of
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
@@ -48,6 +48,7 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
     name = task.table.name
     bronze = bronze_rows(session, lake.bronze(name), version=task.bronze_version, held=task.held)
     _refuse_other_settings(session, lake, task, columns_in(bronze.schema), secret=secret)
+    refuse_history_of_others(lake, task.table, columns_in(bronze.schema), secret)
     shape = plan_shape(columns_in(bronze.schema), task.table.columns, table=name)
     rows = shaped(bronze, shape, secret=secret)
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
