@@ -12,11 +12,23 @@ from cases.case_file import Case, CaseEvent, SourcePosition, Table  # type: igno
 from cases.encoding import Writer, writers  # type: ignore[import-not-found]
 
 UNTOLD = "__debezium_unavailable_value"
+CARRIED = ("key", "hop", "root", "below", "near")
+"""Columns whose values an update may not tell."""
 WORDS = (
-    "place", "root", "hop", "wanted_key", "below", "near", "change", "need", "moved", "deleted", "step",
-    "found", "known", "cut", "wanted", "event", "applied", "row", "dead", "s", "f", "h", "t", "op", "after",
-    "ts", "last", "image", "applies", "same_transaction", "deleted_at", "moved_at", "topic",
-)  # fmt: skip
+    *CARRIED,
+    "wanted_key",
+    "place",
+    "known",
+    "cut",
+    "wanted",
+    "event",
+    "applies",
+    "s",
+    "f",
+    "h",
+    "op",
+    "after",
+)
 
 
 def writer_of(key: str) -> Writer:
@@ -28,7 +40,7 @@ def writer_of(key: str) -> Writer:
 
 
 def words(key: str) -> Sequence[str]:
-    return [word for word in ("key", *WORDS) if word != key]
+    return [word for word in WORDS if word != key]
 
 
 def merged(chain: Chain, table: Any, key: str, *batches: Sequence[tuple[str, int, str]]) -> None:
@@ -42,7 +54,8 @@ def merged(chain: Chain, table: Any, key: str, *batches: Sequence[tuple[str, int
             position = SourcePosition(
                 sequence=(100 * number, 100 * number + 10), lsn=100 * number + 10, tx=number, order=order
             )
-            after = None if op == "d" else {key: of, **dict.fromkeys(words(key), says)}
+            told = {word: says if word in CARRIED else says.replace(UNTOLD, "one") for word in words(key)}
+            after = None if op == "d" else {**told, key: of}
             event = CaseEvent(at=f"0@{offset}", op=op, key={key: of}, after=after, position=position)
             sent.append(writer.record(event))
             offset += 1
@@ -50,7 +63,7 @@ def merged(chain: Chain, table: Any, key: str, *batches: Sequence[tuple[str, int
         chain.merge(table)
 
 
-@pytest.mark.parametrize("key", ["id", "key", "place"])
+@pytest.mark.parametrize("key", ["key", "place"])
 def test_words_of_ours_are_names_like_all_others(key, chain):
     table = table_of("words", history=True)
 
