@@ -14,6 +14,8 @@ from cdc_lakehouse.errors import HistoryColumnsUnknownError, SupersededError
 from cdc_lakehouse.lake.steps import STEPS_ID, standing_of
 from cdc_lakehouse.silver import applying
 from cdc_lakehouse.silver import history as history_module
+from cdc_lakehouse.silver.look import MergeTask, look_at
+from cdc_lakehouse.silver.table_merge import merge_table
 
 ORDERS = table_of("orders", history=True)
 WITHOUT = table_of("orders")
@@ -46,12 +48,12 @@ def versions(chain: Chain) -> list[tuple[Any, ...]]:
 ALL = [(1, "one", 1000, 1020), (1, "uno", 1020, None), (2, "two", 1010, 1030)]
 
 
+def killed(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
 def end_before_silver(chain: Chain) -> None:
     """An attempt that has written its history and is killed then."""
-
-    def killed(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(applying, "_applied", killed)
         with pytest.raises(KeyboardInterrupt):
@@ -78,6 +80,31 @@ def test_a_writer_that_was_overtaken_changes_nothing(behind, monkeypatch):
 
     assert DeltaTable(behind.lake.history("orders")).version() == version
     assert DeltaTable(behind.lake.history("orders")).transaction_version(STEPS_ID) == 2
+
+
+def test_what_another_attempt_wrote_between_a_history_and_its_silver_does_not_stay(behind, monkeypatch):
+    stale = look_at(behind.application(ORDERS), ORDERS)
+    assert isinstance(stale, MergeTask)
+    behind.ingest(ORDERS, [order(4, 1, op="u", note="eins")])
+    real = applying._applied
+
+    def come_between(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.setattr(applying, "_applied", killed)
+        with pytest.raises(KeyboardInterrupt):
+            merge_table(behind.application(ORDERS), stale)
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(applying, "_applied", come_between)
+    behind.merge(ORDERS)
+    monkeypatch.setattr(applying, "_applied", real)
+    behind.ingest(ORDERS, [order(5, 3, note="three")])
+
+    behind.merge(ORDERS)
+
+    first, second, other = ALL
+    assert versions(behind) == [
+        first, (*second[:3], 1040), (1, "eins", 1040, None), other, (3, "three", 1050, None),
+    ]  # fmt: skip
 
 
 def test_a_history_that_missed_a_merge_is_made_anew(behind):

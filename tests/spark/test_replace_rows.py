@@ -84,17 +84,19 @@ def test_a_transaction_that_is_sent_again_behind_a_later_commit_changes_nothing_
     assert (counts["rows_inserted"], counts["rows_updated"], counts["rows_deleted"]) == (0, 0, 0)
 
 
-def test_a_table_without_deletion_vectors_never_has_the_feature(chain: Chain):
+def test_a_table_without_deletion_vectors_never_has_the_feature_nor_has_its_history(chain: Chain):
+    table = table_of("orders", deletion_vectors=False, history=True)
     know(chain)
-    chain.ingest(WITHOUT_VECTORS, [order(0, 1, note="a"), order(1, 2, note="b")])
-    chain.merge(WITHOUT_VECTORS)
-    chain.ingest(WITHOUT_VECTORS, [order(2, 1, op="u", note="A")])
+    chain.ingest(table, [order(0, 1, note="a"), order(1, 2, note="b")])
+    chain.merge(table)
+    chain.ingest(table, [order(2, 1, op="u", note="A")])
 
-    chain.merge(WITHOUT_VECTORS)
+    chain.merge(table)
 
-    features = DeltaTable(chain.lake.silver("orders")).protocol().reader_features
-    assert notes(chain.silver(WITHOUT_VECTORS)) == {1: "A", 2: "b"}
-    assert "deletionVectors" not in (features or [])
+    tables = (chain.lake.silver("orders"), chain.lake.history("orders"))
+    features = [DeltaTable(uri).protocol().reader_features or [] for uri in tables]
+    assert notes(chain.silver(table)) == {1: "A", 2: "b"}
+    assert [found for found in features if "deletionVectors" in found] == []
 
 
 def test_a_table_whose_deletion_vectors_are_switched_off_gets_no_more(stocked: Chain):

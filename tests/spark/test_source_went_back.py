@@ -17,9 +17,13 @@ from cdc_lakehouse.lake.state import read_state
 
 def change(at: str, number: int, note: str, *, lsn: int, tx: int | None = None, op: str = "u") -> KafkaRecord:
     """Of a transaction of its own, ten behind the commit before it."""
-    place = SourcePosition(sequence=(lsn - 10, lsn), lsn=lsn, tx=lsn if tx is None else tx, order=1)
+    place = at_lsn(lsn, tx=tx)
     after = None if op == "d" else {"id": number, "note": note}
     return OLD.record(CaseEvent(at=at, op=op, key={"id": number}, after=after, position=place))
+
+
+def at_lsn(lsn: int, *, tx: int | None = None) -> SourcePosition:
+    return SourcePosition(sequence=(lsn - 10, lsn), lsn=lsn, tx=lsn if tx is None else tx, order=1)
 
 
 def read_again(at: str, number: int, note: str, *, lsn: int) -> KafkaRecord:
@@ -175,6 +179,36 @@ def test_a_transaction_that_names_another_commit_when_it_is_sent_again_is_the_sa
     chain.ingest(ORDERS, [OLD.record(events[1])])
 
     assert chain.merge(ORDERS).counts["refused"] == 1
+
+
+def unread(at: str, number: int, note: str, *, lsn: int, value_hex: str | None = None) -> KafkaRecord:
+    """The same change without its key, or with bytes that nobody can read."""
+    event = CaseEvent(
+        at=at, op="u", after={"id": number, "note": note}, value_hex=value_hex, position=at_lsn(lsn)
+    )
+    return OLD.record(event)
+
+
+def test_a_block_whose_first_copy_lacked_its_keys_was_sent_before(merged):
+    merged.ingest(ORDERS, [unread("0@2", 1, "second", lsn=620), change("0@3", 1, "third", lsn=630)])
+    merged.merge(ORDERS)
+    merged.ingest(ORDERS, [change("0@4", 1, "second", lsn=620), change("0@5", 1, "third", lsn=630)])
+
+    assert merged.merge(ORDERS).counts["refused"] == 2
+
+
+def test_records_that_may_have_been_the_same_events_are_named(merged):
+    junk = unread("0@2", 1, "second", lsn=620, value_hex="ff00")
+    merged.ingest(ORDERS, [junk, change("0@3", 1, "third", lsn=630)])
+    merged.merge(ORDERS)
+    merged.ingest(ORDERS, [change("0@4", 1, "second", lsn=620)])
+
+    with pytest.raises(SourceWentBackError) as caught:
+        merged.merge(ORDERS)
+
+    assert caught.value.doubt == (
+        "; 1 record(s) before them are missing or could not be decoded, and may have been the same"
+    )
 
 
 def replace_sequence(position: SourcePosition, *, commit: int) -> SourcePosition:

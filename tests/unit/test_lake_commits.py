@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cdc_lakehouse.errors import LedgerVersionError
-from cdc_lakehouse.lake.commits import ForeignCommit, restored_by, told_by
+from cdc_lakehouse.lake.applied import Applied
+from cdc_lakehouse.lake.commits import ForeignCommit, restored_by, tells_enough, told_by
 from cdc_lakehouse.lake.ledger import Kind, Ledger
 
 
@@ -102,3 +104,28 @@ def test_a_ledger_of_a_later_release_is_not_passed_over():
         told_by(
             [{**commit, "userMetadata": commit["userMetadata"].replace('"v": 1', '"v": 2')}], table="orders"
         )
+
+
+def following(version: int, *, seq: int) -> Ledger:
+    return replace(ledger(seq), applied=Applied(follows=version))
+
+
+def test_what_others_changed_between_a_step_and_the_version_that_it_follows_is_foreign_for_ever():
+    history = log("CREATE TABLE", ledger(1), "DELETE", "OPTIMIZE", following(1, seq=2), "VACUUM END")
+
+    told = told_by(history, table="orders")
+
+    assert (told.stated, told.foreign) == (4, (ForeignCommit(2, "DELETE"),))
+
+
+def test_what_a_step_follows_is_known_to_it():
+    history = log(ledger(1), "DELETE", "ADD COLUMNS", following(1, seq=2))
+
+    assert told_by(history, table="orders").foreign == ()
+
+
+@pytest.mark.parametrize(("read", "enough"), [(1, False), (2, False), (3, True)])
+def test_commits_tell_enough_down_to_the_one_behind_the_version_that_the_step_follows(read, enough):
+    history = log(ledger(1), "OPTIMIZE", "OPTIMIZE", following(0, seq=2))[:read]
+
+    assert tells_enough(history, told_by(history, table="orders")) is enough

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from delta_logs import commit_of, foreign, ledger_of, write_log  # type: ignore[import-not-found]
 
+from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.state import read_state
@@ -66,6 +67,18 @@ def test_anything_else_on_top_is_left_to_the_long_way(uri, operation):
     write_log(uri, commit_of(FIRST), foreign(operation))
 
     assert newest_ledger(uri, table="orders") is None
+
+
+@pytest.mark.parametrize(
+    ("between", "is_told"), [(["OPTIMIZE"], True), (["ADD COLUMNS"], True), (["OPTIMIZE", "DELETE"], False)]
+)
+def test_what_others_changed_between_a_step_and_what_it_follows_is_left_to_the_long_way(
+    between, is_told, uri
+):
+    second = replace(steps(2)[1], applied=Applied(follows=1))
+    write_log(uri, commit_of(FIRST), *map(foreign, between), commit_of(second))
+
+    assert (newest_ledger(uri, table="orders") is not None) is is_told
 
 
 def test_a_table_that_does_not_exist_or_has_no_step_has_no_answer(uri):

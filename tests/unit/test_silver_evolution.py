@@ -130,8 +130,8 @@ def test_a_change_names_all_schemas_that_send_it_and_no_other():
     assert told.schema_ids == (3, 4)
 
 
-@pytest.mark.parametrize("name", ["_cdc_op", "_CDC_anything"])
-def test_a_source_column_that_looks_like_ours_is_refused(name):
+@pytest.mark.parametrize("name", ["_cdc_op", "_CDC_anything", "_metadata"])
+def test_a_source_column_that_looks_like_ours_or_like_sparks_is_refused(name):
     with pytest.raises(NotSupportedYetError) as caught:
         refuse_system_names(("id", name), table="orders")
 

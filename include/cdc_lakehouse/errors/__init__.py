@@ -29,7 +29,8 @@
     │   ├── DeletedRowsKeptError      DELETED_ROWS_KEPT
     │   ├── InvalidShapeError         INVALID_SHAPE
     │   ├── ShapeChangedError         SHAPE_CHANGED
-    │   └── HistoryColumnsUnknownError HISTORY_COLUMNS_UNKNOWN
+    │   ├── HistoryColumnsUnknownError HISTORY_COLUMNS_UNKNOWN
+    │   └── HistoryShapeChangedError  HISTORY_SHAPE_CHANGED
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
         ├── TopicMissingError         TOPIC_MISSING
@@ -67,6 +68,7 @@ from cdc_lakehouse.errors.configuration import (
     ConfigError,
     DeletedRowsKeptError,
     HistoryColumnsUnknownError,
+    HistoryShapeChangedError,
     InvalidPipelineError,
     InvalidShapeError,
     KeylessUpsertError,
@@ -143,6 +145,7 @@ __all__ = [
     "ForeignCommitError",
     "ForeignRowsError",
     "HistoryColumnsUnknownError",
+    "HistoryShapeChangedError",
     "IncompatibleSchemaError",
     "InvalidPipelineError",
     "InvalidShapeError",

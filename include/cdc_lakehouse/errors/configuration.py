@@ -152,12 +152,26 @@ class ShapeChangedError(ConfigError):
     code = "SHAPE_CHANGED"
     sentence = "silver of {table} was made by other settings than the pipeline file has now: {changed}"
     advice = (
-        "Its rows would be of two kinds. Set them back, or delete silver's folder of the table and run the "
-        "merge: it is computed anew from bronze."
+        "Its rows would be of two kinds. Set them back, or delete silver's folder of the table, and that of "
+        "its history (`<table>__history`) if it keeps one, and run the merge: both are computed anew from "
+        "bronze."
     )
     table: str
     changed: str
     """`filter`, `key`, the secret of the masks, or the columns that were something else."""
+
+
+class HistoryShapeChangedError(ConfigError):
+    code = "HISTORY_SHAPE_CHANGED"
+    sentence = "the history of {table} was made by other settings than the pipeline file has now: {changed}"
+    advice = (
+        "Its versions would be of two kinds, and what a mask is to hide would stay. Set them back, or delete "
+        "the folder `<table>__history` beside silver's and run the merge: it is computed anew from bronze, "
+        "and begins with what bronze holds."
+    )
+    table: str
+    changed: str
+    """As of `SHAPE_CHANGED`."""
 
 
 class HistoryColumnsUnknownError(ConfigError):

@@ -78,7 +78,8 @@ class IncompatibleSchemaError(DataError):
     sentence = "column {column} of {table} was {was} and is now {now}"
     advice = (
         "Bronze was made anew with a type that silver cannot take over without loss. Bring the older bronze "
-        "back, or move silver of the table out of the lake: the next merge builds it from this bronze."
+        "back, or move silver of the table, and its `__history`, out of the lake: the next merge builds them "
+        "from this bronze."
     )
     table: str
     column: str

@@ -109,7 +109,10 @@ class CheckpointTakenError(RetryableError):
 
 class SupersededError(RetryableError):
     code = "SUPERSEDED"
-    sentence = "another attempt advanced {table} from step {seq} while this one ({attempt}) was working"
+    sentence = (
+        "another attempt advanced {table} from step {seq}, or its folder was deleted, while this one "
+        "({attempt}) was working"
+    )
     advice = "Nothing is doubled: this attempt wrote nothing. The next try continues from the new state."
     table: str
     seq: int

@@ -20,13 +20,15 @@ class SourceWentBackError(DataError):
     code = "SOURCE_WENT_BACK"
     sentence = (
         "the source of {table} went back: {count} event(s) that were never sent before stand below older "
-        "ones, first {coordinate} at {position}, below {highest}; the table is in source epoch {epoch}"
+        "ones, first {coordinate} at {position}, below {highest}; the table is in source epoch {epoch}{doubt}"
     )
     advice = (
-        "The database was restored, or a failover lost its newest changes. Silver was left as it is; bronze "
-        "goes on. Trigger the DAG with source_epoch for this table, a number above its epoch: the new one "
-        "begins where the source turned back. Then take a new full snapshot: rows that the restore undid are "
-        "still in silver."
+        "Silver was left as it is; bronze goes on. If the sentence names records that are missing or could "
+        "not be decoded, bring them back first (fill_gaps, `quarantine_replay`): events that were sent again "
+        "are known by them. Otherwise the database was restored, or a failover lost its newest changes. "
+        "Trigger the DAG with source_epoch for this table, a number above its epoch: the new one begins "
+        "where the source turned back. Then take a new full snapshot: rows that the restore undid are still "
+        "in silver."
     )
     table: str
     count: int
@@ -34,3 +36,5 @@ class SourceWentBackError(DataError):
     position: str
     highest: str
     epoch: int
+    doubt: str = ""
+    """Of records that may have been the same events; empty where there are none."""

@@ -24,6 +24,8 @@ class Applied:
     """Whether rows came from other keys whose values bronze did not hold yet: it may have them by now."""
     made_by: dict[str, Any] | None = None
     """The settings that chose columns and rows (`silver.made_by`); None where silver has what bronze has."""
+    follows: int | None = None
+    """The version of silver that the step was made for: it knows nothing of what others did behind it."""
 
     def document(self) -> dict[str, Any]:
         return {
@@ -32,6 +34,7 @@ class Applied:
             "reached": self.reached,
             "unfilled": self.unfilled,
             "made_by": self.made_by,
+            "follows": self.follows,
         }
 
     @classmethod
@@ -45,6 +48,7 @@ class Applied:
             reached=_pair(document["reached"]),
             unfilled=document["unfilled"],
             made_by=document.get("made_by"),
+            follows=document.get("follows"),
         )
 
 

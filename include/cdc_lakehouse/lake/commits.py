@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cdc_lakehouse.lake.ledger import Ledger
 
 RESTORE = "RESTORE"
-_KEEPS_THE_DATA = frozenset(
+KEEPS_THE_DATA = frozenset(
     {
         "CREATE TABLE",
         "OPTIMIZE",
@@ -50,20 +50,40 @@ class Told:
     stated: int | None = None
     """The version whose commit states `ledger`."""
     foreign: tuple[ForeignCommit, ...] = ()
-    """Newest first, all behind `stated`."""
+    """Newest first: those behind `stated`, then those that the step does not know (`Applied.follows`)."""
 
 
 def told_by(commits: History, *, table: str) -> Told:
     foreign: list[ForeignCommit] = []
+    told: Told | None = None
     for commit in commits:
+        version = _version(commit)
+        if told is not None and version <= _follows(told):
+            break
         ledger = Ledger.from_json(commit.get("userMetadata") or "", table=table)
-        version = int(commit.get("version", -1))
-        if ledger is not None:
-            return Told(ledger, version, tuple(foreign))
         operation = str(commit.get("operation", "unknown"))
-        if operation not in _KEEPS_THE_DATA:
+        if ledger is None and operation not in KEEPS_THE_DATA:
             foreign.append(ForeignCommit(version, operation, _restored(operation, commit)))
-    return Told(None, None, tuple(foreign))
+        told = told or (None if ledger is None else Told(ledger, version))
+    return replace(told or Told(None), foreign=tuple(foreign))
+
+
+def tells_enough(commits: History, told: Told) -> bool:
+    """Whether the newest `commits` of a log say all that `told_by` wants to know."""
+    if told.ledger is None or told.foreign:
+        return False
+    return not commits or _version(commits[-1]) <= _follows(told) + 1
+
+
+def _follows(told: Told) -> int:
+    """The version behind which the step knows all; a step that does not say so knows what is below it."""
+    follows = None if told.ledger is None else told.ledger.applied.follows
+    below = -1 if told.stated is None else told.stated - 1
+    return below if follows is None else follows
+
+
+def _version(commit: Mapping[str, Any]) -> int:
+    return int(commit.get("version", -1))
 
 
 def restored_by(commits: History, *, table: str) -> Told | None:
@@ -75,7 +95,7 @@ def restored_by(commits: History, *, table: str) -> Told | None:
     if not told.foreign or told.foreign[0].restored is None:
         return None
     back = told.foreign[0].restored
-    older = [commit for commit in commits if int(commit.get("version", -1)) <= back]
+    older = [commit for commit in commits if _version(commit) <= back]
     found = told_by(older, table=table)
     return restored_by(older, table=table) if found.foreign else found
 

@@ -14,6 +14,7 @@ from typing import Any
 from pyarrow.fs import FileSystem, FileType
 
 from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.lake.commits import KEEPS_THE_DATA
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 
@@ -78,10 +79,20 @@ def _stated_by(filesystem: FileSystem, folder: str, newest: int, *, table: str) 
         ledger = _ledger_in(actions, table=table)
         if ledger is not None:
             step = {action["txn"]["appId"]: action["txn"]["version"] for action in actions if "txn" in action}
-            return ledger if (ledger.table, ledger.seq) == (table, step.get(APPLICATION_ID)) else None
+            is_ours = (ledger.table, ledger.seq) == (table, step.get(APPLICATION_ID))
+            return ledger if is_ours and _knows_what_is_below(ledger, filesystem, folder, version) else None
         if _info_in(actions).get("operation") not in _MAINTENANCE:
             return None
     return None
+
+
+def _knows_what_is_below(ledger: Ledger, filesystem: FileSystem, folder: str, version: int) -> bool:
+    """As it was written, mostly: then nothing is below it that it does not follow, and nothing is read."""
+    follows = version - 1 if ledger.applied.follows is None else ledger.applied.follows
+    between = (
+        list(_actions(_read(filesystem, _commit(folder, each)))) for each in range(follows + 1, version)
+    )
+    return all(_info_in(actions).get("operation") in KEEPS_THE_DATA for actions in between)
 
 
 def _ledger_in(actions: list[dict[str, Any]], *, table: str) -> Ledger | None:

@@ -58,7 +58,7 @@ class RowReplacement:
 
     def refuse_unless_next(self, ledger: Ledger) -> None:
         step = self._delta.versions_of([APPLICATION_ID])[APPLICATION_ID] or 0
-        if step >= ledger.seq:
+        if step != ledger.seq - 1:
             raise SupersededError(table=ledger.table, seq=ledger.seq - 1, attempt=ledger.attempt)
 
     def remove(self, places: DataFrame) -> None:

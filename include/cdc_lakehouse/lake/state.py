@@ -14,7 +14,7 @@ from cdc_lakehouse.errors import (
     StorageUnavailableError,
     WrongTableError,
 )
-from cdc_lakehouse.lake.commits import ForeignCommit, Told, restored_by, told_by
+from cdc_lakehouse.lake.commits import ForeignCommit, Told, restored_by, tells_enough, told_by
 from cdc_lakehouse.lake.filesystem import delta_options
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 
@@ -32,13 +32,15 @@ class TableState:
     stated: int | None = None
     """The version whose commit states `ledger`."""
     foreign: tuple[ForeignCommit, ...] = ()
-    """Commits behind it that changed data and are not ours, newest first."""
+    """Commits that changed data, are not ours and not known to `ledger`, newest first."""
     restored: Told | None = None
     """Of the version whose data a RESTORE by hand brought back; None where only rows can tell."""
     step: int | None = None
     """The transaction id of the newest step: it outlives the document."""
     schema: pa.Schema = field(default_factory=lambda: pa.schema([]), compare=False)
     """Its columns."""
+    life: str = ""
+    """Delta's id of the table: one that is made anew in the same folder has another."""
 
     @property
     def seq(self) -> int:
@@ -91,6 +93,8 @@ def look_into(uri: str, *, table: str) -> TableState | None:
 def foreign_commit(state: TableState, *, table: str) -> ForeignCommitError:
     newest = state.foreign[0]
     ours = state.stated if state.stated is not None else 0
+    if newest.version < ours and state.ledger is not None:
+        ours = state.ledger.applied.follows or 0
     return ForeignCommitError(table=table, version=newest.version, operation=newest.operation, ours=ours)
 
 
@@ -98,7 +102,7 @@ def _state(delta: DeltaTable, *, table: str) -> TableState:
     version = delta.version()
     commits = delta.history(_FIRST_LOOK)
     told = told_by(commits, table=table)
-    if len(commits) == _FIRST_LOOK and (told.ledger is None or told.foreign):
+    if len(commits) == _FIRST_LOOK and not tells_enough(commits, told):
         commits = delta.history()
         told = told_by(commits, table=table)
     sizes = pa.table(delta.get_add_actions(flatten=True))["size_bytes"].to_pylist()
@@ -111,4 +115,5 @@ def _state(delta: DeltaTable, *, table: str) -> TableState:
         restored=restored_by(commits, table=table) if told.foreign else None,
         step=delta.transaction_version(APPLICATION_ID),
         schema=pa.schema(delta.schema().to_arrow()),
+        life=str(delta.metadata().id),
     )

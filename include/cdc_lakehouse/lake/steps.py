@@ -34,6 +34,23 @@ class Standing:
     attempt: str | None
     silver: int | None
     """The step of silver that the newest step was written for; None where nothing says so."""
+    life: str | None = None
+    """The life of silver that it was written in (`Cause.life`); None where nothing says so."""
+    made_by: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a step is written for."""
+
+    table: str
+    silver: int
+    """The step of silver."""
+    attempt: str
+    life: str
+    """Delta's id of silver: one that was deleted and made anew has other rows under the same steps."""
+    made_by: Mapping[str, Any] | None = None
+    """The settings that chose its columns (`Applied.made_by`)."""
 
 
 def standing_of(uri: str) -> Standing:
@@ -46,7 +63,14 @@ def standing_of(uri: str) -> Standing:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
     if note is None or note["number"] != number:
         return Standing(delta.version(), number, attempt=None, silver=None)
-    return Standing(delta.version(), number, attempt=note["attempt"], silver=note["silver"])
+    return Standing(
+        delta.version(),
+        number,
+        attempt=note["attempt"],
+        silver=note["silver"],
+        life=note.get("life"),
+        made_by=note.get("made_by"),
+    )
 
 
 def commit_step(
@@ -54,16 +78,15 @@ def commit_step(
     *,
     session: SparkSession,
     uri: str,
-    table: str,
     read: Standing,
-    silver: int,
-    attempt: str,
+    cause: Cause,
 ) -> None:
-    """Run a statement that is right only if the table is as it was `read`, for the step `silver` of silver.
+    """Run a statement that is right only if the table is as it was `read`.
 
     A second call does nothing and raises `SupersededError`, unless it is this attempt's own.
     """
-    note = json.dumps({_NOTE: {"number": read.number + 1, "attempt": attempt, "silver": silver}})
+    told = {"silver": cause.silver, "life": cause.life, "made_by": cause.made_by}
+    note = json.dumps({_NOTE: {"number": read.number + 1, "attempt": cause.attempt, **told}})
 
     def stepped() -> None:
         with numbered_statement(session, STEPS_ID, number=read.number + 1, metadata=note):
@@ -72,9 +95,9 @@ def commit_step(
     proven(
         stepped,
         look=lambda: standing_of(uri),
-        ours=lambda now: (now.number, now.attempt) == (read.number + 1, attempt),
+        ours=lambda now: (now.number, now.attempt) == (read.number + 1, cause.attempt),
         taken=lambda now: now.number > read.number,
-        superseded=SupersededError(table=table, seq=silver - 1, attempt=attempt),
+        superseded=SupersededError(table=cause.table, seq=cause.silver - 1, attempt=cause.attempt),
     )
 
 

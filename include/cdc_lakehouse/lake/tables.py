@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import deltalake
 from delta.tables import DeltaTable
@@ -34,10 +34,18 @@ def allow_timestamps(session: SparkSession, uri: str) -> None:
 
 def properties_of(uri: str) -> Mapping[str, str]:
     """As the newest version has them."""
-    found: Mapping[str, str] = (
-        deltalake.DeltaTable(uri, storage_options=delta_options(uri)).metadata().configuration
-    )
+    found: Mapping[str, str] = _table(uri).metadata().configuration
     return found
+
+
+def life_of(uri: str) -> str:
+    """Delta's id of the table: one that is made anew in the same folder has another."""
+    return str(_table(uri).metadata().id)
+
+
+def columns_of(uri: str) -> Sequence[str]:
+    """Their names, as the newest version has them."""
+    return [field.name for field in _table(uri).schema().fields]
 
 
 def schema_of(session: SparkSession, uri: str) -> StructType | None:
@@ -45,3 +53,7 @@ def schema_of(session: SparkSession, uri: str) -> StructType | None:
     if not DeltaTable.isDeltaTable(session, uri):
         return None
     return session.read.format("delta").load(uri).schema
+
+
+def _table(uri: str) -> deltalake.DeltaTable:
+    return deltalake.DeltaTable(uri, storage_options=delta_options(uri))

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
 from cdc_lakehouse.lake.coordinates import TOPIC_ID, any_of, in_ranges, source_epoch
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, incarnations, source_of, topic_of
+from cdc_lakehouse.lake.spans import each_span
 
 _CHANGES = sorted({*ROW_OPERATIONS, Operation.TRUNCATE})
 _LOG = ("topic", TOPIC_ID, "partition", "epoch")
@@ -51,7 +52,8 @@ def turns(rows: DataFrame, *, held: Ledger, work: Ranges) -> tuple[Turn, ...]:
     Of what lies below `work` only rows are read that can stand above an event of it, and then those that can
     be the same event.
     """
-    streamed = _streamed(rows, held)
+    known = _streamed(rows, held)
+    streamed = known.where("decoded")
     new = streamed.where(in_ranges(work, unnamed=first_incarnations(held)))
     lows = new.groupBy("topic", "partition").agg(F.min("commit").alias("commit")).collect()
     if not lows:
@@ -61,7 +63,7 @@ def turns(rows: DataFrame, *, held: Ledger, work: Ranges) -> tuple[Turn, ...]:
     ends = below.agg(F.min("row").alias("lowest"), F.max("row").alias("highest")).collect()[0]
     if ends["lowest"] is None:
         return ()
-    sent = streamed.where(F.col("row").between(ends["lowest"], ends["highest"]))
+    sent = known.where(F.col("row").between(ends["lowest"], ends["highest"]))
     first = F.min_by(F.struct("commit", "row", "top"), "offset").alias("first")
     found = (
         _never_sent(below, sent)
@@ -76,9 +78,25 @@ def turns(rows: DataFrame, *, held: Ledger, work: Ranges) -> tuple[Turn, ...]:
     return tuple(sorted((_turn(row, held) for row in found.collect()), key=lambda turn: turn.coordinate))
 
 
+def unknown_below(rows: DataFrame, found: Iterable[Turn], *, held: Ledger) -> int:
+    """Records before those of `found` in their partitions that may have been the same events: they are
+    missing in bronze, or their places could not be decoded."""
+    before: Ranges = {}
+    for turn in found:
+        before = {**before, turn.source: {**before.get(turn.source, {}), turn.partition: (0, turn.offset)}}
+    undecoded = rows.where(F.col("decode_error").isNotNull() & F.col("position").isNull())
+    count: int = undecoded.where(in_ranges(before, unnamed=first_incarnations(held))).count()
+    gaps = (
+        min(until, end) - start
+        for source, partition, (start, until) in each_span(held.gaps())
+        if start < (end := before.get(source, {}).get(partition, (0, 0))[1])
+    )
+    return count + sum(gaps)
+
+
 def _streamed(rows: DataFrame, held: Ledger) -> DataFrame:
-    is_change = F.col("decode_error").isNull() & F.col("op").isin(_CHANGES)
-    evidence = is_change & (F.col("position.phase") == 1) & (F.col("position.streamed") == 1)
+    """Changes whose place is known, though the rest of some (not `decoded`) is not."""
+    evidence = F.col("op").isin(_CHANGES) & (F.col("position.phase") == 1) & (F.col("position.streamed") == 1)
     key = F.col("key") if "key" in rows.columns else F.lit(None).cast("string")
     return rows.where(evidence).select(
         "topic",
@@ -89,6 +107,7 @@ def _streamed(rows: DataFrame, held: Ledger) -> DataFrame:
         "kafka_timestamp",
         "op",
         key.alias("key"),
+        F.col("decode_error").isNull().alias("decoded"),
         F.col("source.tx_id").alias("tx_id"),
         *(F.col(f"position.{field}").alias(field) for field in ("commit", *_ORDER)),
     )
@@ -140,8 +159,9 @@ def _never_sent(events: DataFrame, sent: DataFrame) -> DataFrame:
     same = F.col("new.topic") == F.col("old.topic")
     for field in ("row", "op"):
         same &= F.col(f"new.{field}") == F.col(f"old.{field}")
-    for field in ("tx_id", "key"):
-        same &= F.col(f"new.{field}").eqNullSafe(F.col(f"old.{field}"))
+    same &= F.col("new.tx_id").eqNullSafe(F.col("old.tx_id"))
+    same_key = F.col("new.key").eqNullSafe(F.col("old.key"))
+    same &= same_key | (~F.col("old.decoded") & F.col("old.key").isNull())
     same &= F.col("new.tx_id").isNotNull() | (F.col("new.commit") == F.col("old.commit"))
     elsewhere = F.col("new.partition") != F.col("old.partition")
     elsewhere |= ~F.col(f"new.{TOPIC_ID}").eqNullSafe(F.col(f"old.{TOPIC_ID}"))

@@ -11,7 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.config.models import Deletes, Mode
 from cdc_lakehouse.lake.ledger import Ledger
-from cdc_lakehouse.lake.tables import schema_of
+from cdc_lakehouse.lake.state import is_there
+from cdc_lakehouse.lake.steps import Cause
+from cdc_lakehouse.lake.tables import life_of, schema_of
 from cdc_lakehouse.silver.append import keys_of
 from cdc_lakehouse.silver.append_merge import append
 from cdc_lakehouse.silver.changed_keys import ChangedKeys
@@ -34,7 +36,6 @@ def apply_changes(
     *,
     rows: DataFrame,
     ledger: Ledger,
-    is_new: bool,
 ) -> MergeResult:
     """`rows` are those of `changes`, with all columns of silver. A second call is refused as superseded."""
     lake, table = application.lake, task.table
@@ -42,9 +43,14 @@ def apply_changes(
     if task.mode is Mode.APPEND:
         return append(session, uri, rows=rows, keys=keys_of(changes.columns), ledger=ledger)
     plan = _plan(task, changes, rows)
-    keep_history(session, application, task, changes, anew=is_new)
-    if table.deletes is Deletes.HARD and (is_new or _may_delete(task, changes, plan)):
-        bury(session, lake.tombstones(table.name), changes.rows, changes.columns, anew=is_new)
+    cause = Cause(table.name, ledger.seq, application.attempt, life_of(uri), changes.applied.made_by)
+    keep_history(session, application, task, changes, cause=cause)
+    tombstones = lake.tombstones(table.name)
+    if table.deletes is Deletes.HARD and (cause.silver == 1 or _may_delete(task, changes, plan)):
+        bury(session, tombstones, changes.rows, changes.columns, cause=cause, silver=uri)
+    elif cause.silver == 1 and is_there(tombstones):
+        # Of a time when it did not keep deleted rows, in another life.
+        bury(session, tombstones, changes.rows.limit(0), changes.columns, cause=cause, silver=uri)
     return _applied(session, uri, rows, plan=plan, ledger=ledger, is_certain=_is_certain(task, changes, plan))
 
 

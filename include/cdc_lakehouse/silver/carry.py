@@ -22,12 +22,14 @@ from cdc_lakehouse.silver.commits import recommitted, with_one_commit
 from cdc_lakehouse.silver.fold import GONE, IMAGE_AT, MOVED_AT, TOLD_AT, folded
 from cdc_lakehouse.silver.place import PLACE, is_after
 
-_ROOT = "root"
+_ROOT = "_cdc_carry_root"
 """The key that wants values."""
-_KEY = "wanted_key"
+_KEY = "_cdc_carry_key"
 """Under which they are looked for: that of the root, or one that its row had before."""
-_BELOW = "below"
+_BELOW = "_cdc_carry_below"
 """The place before which they are looked for."""
+_HOP = "_cdc_carry_hop"
+"""How many changes of its key lie between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Carrier:
         needs = self._moved(self.unfilled(changes).withColumn(_KEY, self._key("key")))
         while not needs.isEmpty():
             images = self._images(needs).localCheckpoint()
-            told.append(images.withColumn("hop", F.lit(len(told))))
+            told.append(images.withColumn(_HOP, F.lit(len(told))))
             needs = self._moved(
                 images.where(self._is_open()).join(needs.select(_ROOT, _KEY), self._is_of_need())
             )
@@ -94,13 +96,13 @@ class Carrier:
         """The nearest row that tells a value has it."""
         values = {
             name: F.min_by(
-                F.struct(F.col(quoted(name)).alias("value")), F.when(self._tells(name), F.col("hop"))
+                F.struct(F.col(quoted(name)).alias("value")), F.when(self._tells(name), F.col(_HOP))
             )
             for name in self.lacking
         }
-        nearest = told.groupBy(self._key("key")).agg(*(value.alias(name) for name, value in values.items()))
+        nearest = told.groupBy(self._key(_ROOT)).agg(*(value.alias(name) for name, value in values.items()))
         joined = changes.alias("change").join(
-            nearest.alias("near"), self._key_of("change").eqNullSafe(F.col("near.key")), "left"
+            nearest.alias("near"), self._key_of("change").eqNullSafe(F.col(f"near.{_ROOT}")), "left"
         )
         return joined.select(*(self._column(name) for name in changes.columns))
 

@@ -82,7 +82,11 @@ def _inside(table: Table, found: Folded, columns: TableColumns) -> tuple[DataFra
         lacking=found.lacking,
         keeps_deleted=table.deletes is Deletes.SOFT,
     ).persist()
-    return rows, count_outside(rows)
+    try:
+        return rows, count_outside(rows)
+    except BaseException:
+        rows.unpersist()
+        raise
 
 
 def _not_buried(session: SparkSession, lake: Lake, task: MergeTask, work: Work) -> DataFrame:

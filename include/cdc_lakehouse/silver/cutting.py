@@ -30,6 +30,8 @@ from cdc_lakehouse.silver.steps import Steps
 from cdc_lakehouse.silver.table_schema import source_types
 from cdc_lakehouse.silver.versions import Versions
 
+_WANTED = "_cdc_wanted"
+
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
@@ -101,12 +103,8 @@ class Cutting:
             found = steps.with_moves(found, own, carrier)
         if goes_on is None:
             return found
-        wanted = goes_on.select("key").distinct().alias("wanted")
-        base = (
-            self._alive()
-            .alias("s")
-            .join(wanted, key_of(self.keys).eqNullSafe(F.col("wanted.key")), "left_semi")
-        )
+        wanted = goes_on.select(F.col("key").alias(_WANTED)).distinct()
+        base = self._alive().join(wanted, key_of(self.keys).eqNullSafe(F.col(_WANTED)), "left_semi")
         return found.unionByName(steps.of_silver(base, self.history))
 
     def _alive(self) -> DataFrame:

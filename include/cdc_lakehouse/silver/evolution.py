@@ -10,6 +10,8 @@ from cdc_lakehouse.config.models import OnSchemaChange
 from cdc_lakehouse.errors import IncompatibleSchemaError, NotSupportedYetError, SchemaChangedError
 
 SYSTEM_PREFIX = "_cdc_"
+METADATA = "_metadata"
+"""Where Spark says which file a row is in; Delta's MERGE fails at a table with such a column of its own."""
 
 
 class ChangeKind(StrEnum):
@@ -107,8 +109,11 @@ def told(change: ColumnChange) -> str:
 
 
 def refuse_system_names(columns: tuple[str, ...], *, table: str) -> None:
-    """A source column that looks like one of ours would be taken for it."""
+    """A source column that looks like one of ours, or of Spark's, would be taken for it."""
     for name in columns:
+        if name.lower() == METADATA:
+            way_out = "this name is Spark's; give it another (columns.rename)"
+            raise NotSupportedYetError(feature=f"the column {name} of {table}: {way_out}")
         if name.lower().startswith(SYSTEM_PREFIX):
             raise NotSupportedYetError(
                 feature=f"the column {name} of {table}: names that start with {SYSTEM_PREFIX} are ours"

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.lake.state import read_state
-from cdc_lakehouse.lake.steps import Standing, commit_step, standing_of
+from cdc_lakehouse.lake.steps import Cause, Standing, commit_step, standing_of
 from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.silver.changes import Changes
 from cdc_lakehouse.silver.cutting import Cutting
@@ -21,11 +21,11 @@ logger = logging.getLogger(__name__)
 
 
 def keep_history(
-    session: SparkSession, application: Application, task: MergeTask, changes: Changes, *, anew: bool
+    session: SparkSession, application: Application, task: MergeTask, changes: Changes, *, cause: Cause
 ) -> None:
     """Write what the merge will do to silver, before it does. A second call writes the same rows.
 
-    `anew` where silver is made anew. A history that is new, or missed steps of silver, is cut from all that
+    A history that is new, that missed steps of silver, or whose silver is made anew, is cut from all that
     bronze holds.
     """
     option, lake, name = task.table.history, application.lake, task.table.name
@@ -36,7 +36,14 @@ def keep_history(
         return
     uri, wanted = lake.history(name), history_schema(silver)
     refuse_unknown(option.columns, wanted, table=name)
-    schema = follow_silver(session, uri, wanted=wanted, columns=changes.columns, table=name)
+    schema = follow_silver(
+        session,
+        uri,
+        wanted=wanted,
+        columns=changes.columns,
+        table=name,
+        vectors=task.table.deletion_vectors,
+    )
     read = standing_of(uri)
     cutting = Cutting(
         changes=changes,
@@ -47,20 +54,25 @@ def keep_history(
         history=_at(session, uri, read.version),
         silver=_silver(session, application, task),
         tombstones=lake.tombstones(name),
-        whole=anew or _has_missed(read, task),
+        whole=read.life != cause.life or _was_overtaken(read, task) or _has_missed(read, task),
     )
     rows = cutting.rows().persist()
-    commit_step(
-        lambda: merge_history(session, uri, rows, keys=cutting.keys),
-        session=session,
-        uri=uri,
-        table=name,
-        read=read,
-        silver=task.before.seq + 1,
-        attempt=application.attempt,
-    )
-    rows.unpersist()
-    logger.info("history committed", extra={"seq": task.before.seq + 1, "cut_anew": cutting.whole})
+    try:
+        commit_step(
+            lambda: merge_history(session, uri, rows, keys=cutting.keys),
+            session=session,
+            uri=uri,
+            read=read,
+            cause=cause,
+        )
+    finally:
+        rows.unpersist()
+    logger.info("history committed", extra={"seq": cause.silver, "cut_anew": cutting.whole})
+
+
+def _was_overtaken(read: Standing, task: MergeTask) -> bool:
+    """Whether the attempt that wrote for silver's step is not the one that made it, but came in between."""
+    return read.silver == task.before.seq and read.attempt != task.before.attempt
 
 
 def _has_missed(read: Standing, task: MergeTask) -> bool:

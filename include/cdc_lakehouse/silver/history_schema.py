@@ -12,7 +12,12 @@ from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.errors import HistoryColumnsUnknownError
 from cdc_lakehouse.lake.tables import create_if_missing, schema_of
 from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX, plan_columns
-from cdc_lakehouse.silver.table_schema import apply_columns, silver_properties, source_types
+from cdc_lakehouse.silver.table_schema import (
+    apply_columns,
+    silver_properties,
+    source_types,
+    switch_vectors,
+)
 
 
 def history_schema(silver: StructType) -> StructType:
@@ -35,14 +40,21 @@ def history_schema(silver: StructType) -> StructType:
 
 
 def follow_silver(
-    session: SparkSession, uri: str, *, wanted: StructType, columns: TableColumns, table: str
+    session: SparkSession,
+    uri: str,
+    *,
+    wanted: StructType,
+    columns: TableColumns,
+    table: str,
+    vectors: bool,
 ) -> StructType:
     """The schema of the history, which holds `wanted` now. A second call finds nothing to change.
 
     What changes was allowed for silver before: its policy is not asked again.
     """
-    if create_if_missing(session, uri, schema=wanted, properties=silver_properties(vectors=True)):
+    if create_if_missing(session, uri, schema=wanted, properties=silver_properties(vectors=vectors)):
         return wanted
+    switch_vectors(session, uri, on=vectors)
     existing = schema_of(session, uri)
     sides = {column.name: column.side_of for column in columns.row if column.side_of is not None}
     known = {} if existing is None else source_types(existing)

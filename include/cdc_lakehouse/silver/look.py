@@ -53,6 +53,8 @@ class MergeTask:
     """Bronze's."""
     before: Ledger
     """Silver's."""
+    follows: int
+    """The version of silver that was looked at; 0 where it is still to be made."""
     work: Ranges
     open_cases: int
     """Records of bronze that could not be decoded."""
@@ -85,10 +87,11 @@ def look_at(
     level = _level_at_first_sight(lake, table)
     if level is not None:
         return _idle(lake, *level, confirmations=confirmations)
+    # Silver first: bronze only grows, and one that is older than its silver is taken for a restored one.
+    silver = read_state(lake.silver(table.name), table=table.name)
     bronze = read_state(lake.bronze(table.name), table=table.name)
     if bronze is None or bronze.ledger is None:
         return TableResult(table=table.name, status=TableStatus.IDLE)
-    silver = read_state(lake.silver(table.name), table=table.name)
     before = first_ledger(bronze.ledger) if silver is None or silver.ledger is None else silver.ledger
     holding = table.on_quarantine is OnQuarantine.HOLD
     other_rows = _stands_on_other_rows(lake, bronze.ledger, before)
@@ -111,6 +114,7 @@ def look_at(
         stated=bronze.version if bronze.stated is None else bronze.stated,
         held=bronze.ledger,
         before=before,
+        follows=0 if silver is None else silver.version,
         work=work,
         open_cases=waiting,
         late=late,

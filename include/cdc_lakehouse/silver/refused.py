@@ -15,7 +15,7 @@ from cdc_lakehouse.lake.applied import Applied, Reached
 from cdc_lakehouse.lake.ledger import Ledger, Ranges
 from cdc_lakehouse.lake.names import Lake, quoted
 from cdc_lakehouse.lake.tables import schema_of
-from cdc_lakehouse.lake.turned_back import turns
+from cdc_lakehouse.lake.turned_back import turns, unknown_below
 from cdc_lakehouse.silver.examine import WorkFacts
 from cdc_lakehouse.silver.place import PLACE, is_after, literal_place, place_of_row
 from cdc_lakehouse.silver.tombstones import not_below
@@ -52,6 +52,7 @@ def refuse_what_went_back(history: DataFrame, *, held: Ledger, work: Ranges) -> 
         position=_words(first.position),
         highest=_words(first.highest),
         epoch=held.epoch,
+        doubt=_doubt(unknown_below(history, found, held=held)),
     )
 
 
@@ -103,6 +104,14 @@ def _newest(session: SparkSession, uri: str, columns: TableColumns, *, lowest: R
 def _beside(events: DataFrame, places: DataFrame, name: str) -> DataFrame:
     same = F.col("event.key").eqNullSafe(F.col(f"{name}.key"))
     return events.join(places.alias(name), same, "left")
+
+
+def _doubt(unknown: int) -> str:
+    if not unknown:
+        return ""
+    return (
+        f"; {unknown} record(s) before them are missing or could not be decoded, and may have been the same"
+    )
 
 
 def _words(place: tuple[int, int]) -> str:

@@ -28,8 +28,8 @@ MOST_CHANGES = 500_000
 """Their keys are sent to every task."""
 _ROWS_PER_FILE = 250_000
 _GATE = ("_cdc_position", "_cdc_tx_id")
-_APPLIES = "applies"
-_SAME_TRANSACTION = "same_transaction"
+_APPLIES = "_cdc_applies"
+_SAME_TRANSACTION = "_cdc_same_transaction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,24 @@ class _Replacing:
     def run(self, ledger: Ledger, *, certain: bool) -> MergeResult:
         self.replacement.refuse_unless_next(ledger)
         found = self._found(gated=not certain)
-        matches = _counted(found)
-        if matches.uncertain:
-            found.unpersist()
-            found = self._found(gated=True)
+        try:
             matches = _counted(found)
+            if matches.uncertain:
+                found.unpersist()
+                found = self._found(gated=True)
+                matches = _counted(found)
+            self._write(found, matches)
+        finally:
+            found.unpersist()
+        state = commit(lambda: self.replacement.commit(ledger), uri=self.uri, ledger=ledger)
+        return MergeResult(
+            version=state.version,
+            inserted=self.keys.there - matches.updated - matches.stale,
+            updated=matches.updated,
+            deleted=matches.deleted,
+        )
+
+    def _write(self, found: DataFrame, matches: Matches) -> None:
         fresh = self.changes.where(~F.col(GONE))
         if matches.stale:
             fresh = fresh.alias("f").join(
@@ -104,14 +117,6 @@ class _Replacing:
         if matches.updated or matches.deleted:
             self.replacement.remove(found.where(_APPLIES))
         self.replacement.add(self._written(fresh))
-        found.unpersist()
-        state = commit(lambda: self.replacement.commit(ledger), uri=self.uri, ledger=ledger)
-        return MergeResult(
-            version=state.version,
-            inserted=self.keys.there - matches.updated - matches.stale,
-            updated=matches.updated,
-            deleted=matches.deleted,
-        )
 
     def _found(self, *, gated: bool) -> DataFrame:
         """Where the rows are that have the key of a change; one look at these columns alone."""

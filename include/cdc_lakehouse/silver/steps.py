@@ -18,7 +18,7 @@ from cdc_lakehouse.silver.fold import IMAGE_AT, TOLD_AT, folded
 from cdc_lakehouse.silver.place import PLACE, is_after, place, place_of_row
 from cdc_lakehouse.silver.versions import STEP, UNTOLD
 
-_NUMBER = "_cdc_step_number"
+_NUMBER, _AT = "_cdc_step_number", "_cdc_step_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class Steps:
             *(value(each.name).cast(each.dataType).alias(each.name) for each in self._own()),
             _step(begun, is_base=False),
             F.coalesce("unavailable", F.array().cast("array<string>")).alias(UNTOLD),
-            F.struct(F.col(f"{PLACE}.position"), F.col(f"{PLACE}.tx_id")).alias(PLACE),
+            F.struct(F.col(f"{PLACE}.position"), F.col(f"{PLACE}.tx_id")).alias(_AT),
         )
         names = [column.name for column in self.columns.key]
-        return steps.dropDuplicates([*names, PLACE]).drop(PLACE)
+        return steps.dropDuplicates([*names, _AT]).drop(_AT)
 
     def of_silver(self, silver: DataFrame, history: DataFrame) -> DataFrame:
         """Rows that stand in silver, each begun as the version of `history` that it stands in."""
@@ -88,6 +88,8 @@ class Steps:
             own = moves.where(F.col(_NUMBER) == number)
             found = carrier.filled(folded(own, self.columns, lacking=carrier.lacking, cleared=None))
             steps = _told_by(found, steps, keys=keys, lacking=carrier.lacking)
+            # Of a key that moved often, or its plan would grow with every move.
+            steps = steps.localCheckpoint() if number > 1 else steps
         return steps
 
     def _own(self) -> Sequence[Column]:

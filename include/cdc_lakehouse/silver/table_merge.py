@@ -39,6 +39,7 @@ from cdc_lakehouse.silver.table_schema import (
     silver_schema,
     switch_vectors,
 )
+from cdc_lakehouse.silver.unchanged import refuse_changed
 
 logger = logging.getLogger(__name__)
 
@@ -58,10 +59,11 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     if changes.facts.events <= MOST_CHANGES:
         changes.rows.persist()
     try:
-        rows, is_new = _fitted(session, application, task, changes)
+        refuse_changed(application, task)
+        rows = _fitted(session, application, task, changes)
         read = time.monotonic()
         ledger, claim = _ledger(application, task, changes)
-        result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger, is_new=is_new)
+        result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger)
     finally:
         changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
@@ -82,10 +84,8 @@ def _may_still_get_a_key(task: MergeTask, changes: Changes) -> bool:
     return is_open and changes.facts.events == changes.facts.truncates
 
 
-def _fitted(
-    session: SparkSession, application: Application, task: MergeTask, changes: Changes
-) -> tuple[DataFrame, bool]:
-    """Silver gets the columns of the changes, and they get those that only silver has. True if it is new."""
+def _fitted(session: SparkSession, application: Application, task: MergeTask, changes: Changes) -> DataFrame:
+    """Silver gets the columns of the changes, and they get those that only silver has."""
     table, columns = task.table, changes.columns
     refuse_system_names(tuple(column.name for column in columns.row), table=table.name)
     uri = application.lake.silver(table.name)
@@ -97,13 +97,13 @@ def _fitted(
         create_if_missing(
             session, uri, schema=wanted, properties=silver_properties(vectors=table.deletion_vectors)
         )
-        return changes.rows, True
+        return changes.rows
     if DELETED in existing.names and table.deletes is Deletes.HARD:
         raise DeletedRowsKeptError(table=table.name)
     follow_bronze(session, application, task, existing=existing, wanted=wanted, columns=columns)
     switch_vectors(session, uri, on=table.deletion_vectors)
     add_system_columns(session, uri, existing=existing, wanted=wanted)
-    return as_wide_as(existing, changes.rows), False
+    return as_wide_as(existing, changes.rows)
 
 
 def _ledger(application: Application, task: MergeTask, changes: Changes) -> tuple[Ledger, Claim]:
@@ -114,7 +114,7 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> tupl
         task.work,
         attempt=application.attempt,
         seen_through=seen.isoformat() if seen is not None else None,
-        applied=changes.applied,
+        applied=replace(changes.applied, follows=task.follows),
         parked=task.holds and (task.before.parked or changes.work.parked > 0),
     )
     after = standing_on(

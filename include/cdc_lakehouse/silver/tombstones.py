@@ -14,35 +14,52 @@ from pyspark.sql import functions as F
 
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.lake.applied import Reached
+from cdc_lakehouse.lake.delta_transaction import NTZ
 from cdc_lakehouse.lake.names import quoted
-from cdc_lakehouse.lake.tables import create_if_missing
+from cdc_lakehouse.lake.steps import Cause, Standing, commit_step, standing_of
+from cdc_lakehouse.lake.tables import allow_timestamps, create_if_missing, life_of
 from cdc_lakehouse.silver.fold import GONE
 from cdc_lakehouse.silver.place import PLACE, is_after, place_of_row
 
 _PLACE_COLUMNS = ("_cdc_position", "_cdc_tx_id", "_cdc_commit_ts")
 
 
-def bury(session: SparkSession, uri: str, changes: DataFrame, columns: TableColumns, *, anew: bool) -> None:
+def bury(
+    session: SparkSession, uri: str, changes: DataFrame, columns: TableColumns, *, cause: Cause, silver: str
+) -> None:
     """Keep where the deleted rows among `changes` stand. A second call adds the same facts once more.
 
-    `anew` where silver is made anew: what was deleted in an earlier life of the table says nothing here.
+    What an earlier life of `silver` left goes with the first step of this one, in the same commit: its
+    deletes say nothing here, and its keys may have been other columns. Writers take turns, so who read the
+    tombstones before that step can take nothing away that came behind it.
     """
     keys = [quoted(column.name) for column in columns.key]
     # What a truncate took away is known by the truncate.
     gone = F.col(GONE) & (F.col("_cdc_op") != Operation.TRUNCATE)
     deletes = changes.where(gone).select(*keys, *_PLACE_COLUMNS)
     create_if_missing(session, uri, schema=deletes.schema, properties={})
-    known = session.read.format("delta").load(uri)
-    if _key_types(known, columns) != _key_types(deletes, columns):
-        # Columns of the row may be the key: their types grow, and others may have been it before.
-        own = [F.col(quoted(each.name)).cast(each.dataType).alias(each.name) for each in deletes.schema]
-        kept = deletes if anew else known.select(*own).unionByName(deletes)
-        kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(uri)
-        return
-    if anew:
-        DeltaTable.forPath(session, uri).delete()
-    deletes.write.format("delta").mode("append").save(uri)
+    read = standing_of(uri)
+    writer = deletes.write.format("delta").mode("append")
+    if _is_of_an_earlier_life(read, cause):
+        if life_of(silver) != cause.life:
+            raise SupersededError(table=cause.table, seq=cause.silver - 1, attempt=cause.attempt)
+        if NTZ in deletes.schema.simpleString():
+            allow_timestamps(session, uri)
+        writer = writer.mode("overwrite").option("overwriteSchema", "true")
+    else:
+        known = session.read.format("delta").load(uri)
+        if _key_types(known, columns) != _key_types(deletes, columns):
+            # Columns of the row may be the key: their types grow.
+            own = [F.col(quoted(each.name)).cast(each.dataType).alias(each.name) for each in deletes.schema]
+            kept = known.select(*own).unionByName(deletes)
+            writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    commit_step(lambda: writer.save(uri), session=session, uri=uri, read=read, cause=cause)
+
+
+def _is_of_an_earlier_life(read: Standing, cause: Cause) -> bool:
+    return cause.silver == 1 if read.life is None else read.life != cause.life
 
 
 def _key_types(rows: DataFrame, columns: TableColumns) -> list[str | None]:

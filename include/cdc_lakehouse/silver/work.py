@@ -17,7 +17,7 @@ from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.silver.examine import WorkFacts, examine
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.look import MergeTask
-from cdc_lakehouse.silver.made_by import refuse_other_settings, settings_of
+from cdc_lakehouse.silver.made_by import refuse_history_of_others, refuse_other_settings, settings_of
 from cdc_lakehouse.silver.own_key import own_key
 from cdc_lakehouse.silver.own_key_checks import refuse_double_keys, refuse_untold_keys
 from cdc_lakehouse.silver.passed_over import passed_over
@@ -52,6 +52,7 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
     bronze = bronze_rows(session, lake.bronze(name), version=task.bronze_version, held=task.held)
     known = columns_in(bronze.schema)
     _refuse_other_settings(session, lake, task, known, secret=secret)
+    refuse_history_of_others(lake, task.table, known, secret)
     own = own_key(known, task.table)
     shape = plan_shape(known if own is None else own.columns, task.table.columns, table=name)
     rows = shaped(rekeyed(bronze, own), shape, secret=secret)
