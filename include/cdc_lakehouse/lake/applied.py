@@ -25,6 +25,14 @@ class Applied:
     made_by: dict[str, Any] | None = None
     """The settings that chose columns and rows (`silver.made_by`); None where silver has what bronze has."""
 
+    @property
+    def top(self) -> Reached | None:
+        """Nothing that was applied stands above it."""
+        ends = [] if self.reached is None else [self.reached]
+        if self.cleared is not None:
+            ends.append((self.cleared.position[0], self.cleared.position[2]))
+        return max(ends, default=None)
+
     def document(self) -> dict[str, Any]:
         return {
             "cleared": self.cleared,

@@ -34,6 +34,8 @@ class Standing:
     attempt: str | None
     silver: int | None
     """The step of silver that the newest step was written for; None where nothing says so."""
+    behind: str | None = None
+    """Who wrote the step of silver before that one."""
 
 
 def standing_of(uri: str) -> Standing:
@@ -46,7 +48,9 @@ def standing_of(uri: str) -> Standing:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
     if note is None or note["number"] != number:
         return Standing(delta.version(), number, attempt=None, silver=None)
-    return Standing(delta.version(), number, attempt=note["attempt"], silver=note["silver"])
+    return Standing(
+        delta.version(), number, attempt=note["attempt"], silver=note["silver"], behind=note.get("behind")
+    )
 
 
 def commit_step(
@@ -57,13 +61,16 @@ def commit_step(
     table: str,
     read: Standing,
     silver: int,
+    behind: str,
     attempt: str,
 ) -> None:
-    """Run a statement that is right only if the table is as it was `read`, for the step `silver` of silver.
+    """Run a statement that is right only if the table is as it was `read`, for the step `silver` of silver,
+    which follows one of the attempt `behind`.
 
     A second call does nothing and raises `SupersededError`, unless it is this attempt's own.
     """
-    note = json.dumps({_NOTE: {"number": read.number + 1, "attempt": attempt, "silver": silver}})
+    told = {"number": read.number + 1, "attempt": attempt, "silver": silver, "behind": behind}
+    note = json.dumps({_NOTE: told})
 
     def stepped() -> None:
         with numbered_statement(session, STEPS_ID, number=read.number + 1, metadata=note):

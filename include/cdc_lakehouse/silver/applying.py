@@ -67,10 +67,8 @@ def _may_delete(task: MergeTask, changes: Changes, plan: MergePlan) -> bool:
 
 def _is_certain(task: MergeTask, changes: Changes, plan: MergePlan) -> bool:
     """Whether no event has the commit of one that silver has applied, or an older one."""
-    facts, reached = changes.facts, task.before.applied.reached
-    if plan.refolds or facts.snapshot_rows or facts.lowest is None or reached is None:
-        return False
-    return facts.lowest > reached
+    before = task.before.applied
+    return not plan.refolds and before.reached is not None and not changes.facts.may_be_old(before)
 
 
 def _applied(

@@ -39,12 +39,10 @@ def keep_history(
     cutting = Cutting(
         changes=changes,
         before=task.before.applied,
-        deletes=task.table.deletes,
         schema=schema,
         tracked=option.columns,
         history=_at(session, uri, read.version),
         silver=_silver(session, application, task),
-        tombstones=lake.tombstones(name),
         whole=anew or _has_missed(read, task),
     )
     rows = cutting.rows().persist()
@@ -55,6 +53,7 @@ def keep_history(
         table=name,
         read=read,
         silver=task.before.seq + 1,
+        behind=task.before.attempt,
         attempt=application.attempt,
     )
     rows.unpersist()
@@ -62,7 +61,12 @@ def keep_history(
 
 
 def _has_missed(read: Standing, task: MergeTask) -> bool:
-    return read.silver is None or read.silver < task.before.seq
+    """Unless its newest step was written with silver's, or by an attempt that ended before silver's next one.
+
+    Numbers alone do not say so: silver that was made anew counts from one again.
+    """
+    of = {task.before.seq: read.attempt, task.before.seq + 1: read.behind}
+    return read.silver is None or of.get(read.silver) != task.before.attempt
 
 
 def _silver(session: SparkSession, application: Application, task: MergeTask) -> DataFrame:

@@ -112,6 +112,7 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> Ledg
         seen_through=seen.isoformat() if seen is not None else None,
         applied=changes.applied,
         parked=task.holds and (task.before.parked or changes.work.parked > 0),
+        refolded=changes.work.keys is not None,
     )
     return standing_on(
         task.held,
@@ -138,7 +139,7 @@ def _told(
             "undecodable": facts.undecodable,
             "truncates": facts.truncates,
             "parked": changes.work.parked,
-            "refused": changes.refused,
+            "refused": changes.work.refused,
             "decoded_again": sum(each.rows for each in task.redo),
             "late_offsets": offsets_in(task.late),
             "rows_inserted": result.inserted,
