@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.silver.examine import WorkFacts
-from cdc_lakehouse.silver.late_keys import late_events
+from cdc_lakehouse.silver.late_keys import keys_behind, late_events
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.refold import incomplete_keys, with_followers
 from cdc_lakehouse.silver.row_filter import keys_that_moved, keys_with_untold_values
@@ -48,6 +48,8 @@ def keys_anew(
     """
     late = late_events(session, lake, work, columns, facts=facts, before=task.before)
     changed = [*changed, *([] if late.keys is None else [late.keys])]
+    if facts.cleared is not None:
+        changed += keys_behind(session, lake, columns, truncated=facts.cleared, before=task.before)
     found = [with_followers(_all_of(changed), held)] if changed else []
     is_filtered = task.table.filter is not None
     fills = task.before.applied.unfilled and (is_filtered or facts.deletes > 0 or bool(changed))

@@ -17,6 +17,7 @@ from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.lake.applied import Applied, Reached
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.silver.examine import WorkFacts
 from cdc_lakehouse.silver.place import PLACE, is_after, literal_place, place_of_row
@@ -64,6 +65,23 @@ def late_events(
     if not counts[1]:
         return LateEvents(refused=counts[0])
     return LateEvents(counts[0], old.where(late).select("event.key").distinct().localCheckpoint())
+
+
+def keys_behind(
+    session: SparkSession, lake: Lake, columns: TableColumns, *, truncated: Place, before: Ledger
+) -> list[DataFrame]:
+    """Whose row, or delete, silver has from behind a truncate that it reads only now: a version may cross it.
+
+    Nothing is read for a truncate above all that silver has applied.
+    """
+    top, at = before.applied.top, (truncated.position[0], truncated.position[2])
+    if top is None or at > top:
+        return []
+    keys = [column.name for column in columns.key]
+    uris = (lake.silver(before.table), lake.tombstones(before.table))
+    known = [_newest(session, uri, keys, lowest=at) for uri in uris]
+    is_behind = is_after(F.col(PLACE), literal_place(truncated))
+    return [places.where(is_behind).select("key") for places in known if places is not None]
 
 
 def _may_be_old(applied: Applied) -> Column:
