@@ -15,8 +15,9 @@ from cdc_lakehouse.lake import file_commit, state
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.silver import changes, look, merge, plan
+from cdc_lakehouse.silver import anew, look, merge, plan
 from cdc_lakehouse.silver.folding import Folding
+from cdc_lakehouse.silver.late_keys import LateEvents
 from cdc_lakehouse.silver.merge_plan import MergePlan
 from crash.silver_guards import SILVER_GUARDS  # type: ignore[import-not-found]
 from crash.switches import by_merge, nothing, switched  # type: ignore[import-not-found]
@@ -106,8 +107,9 @@ def _incarnation() -> None:
 
 
 def _position_gate() -> None:
-    """The event that comes last wins."""
+    """The event that comes last wins: nobody asks which ones are late."""
     switched(MergePlan, "applies", "position_gate", lambda *_: F.lit(True))
+    switched(anew, "late_events", "position_gate", lambda *_, **__: LateEvents())
 
 
 def _redo() -> None:
@@ -122,13 +124,12 @@ def _read_again() -> None:
 
 
 def _refold() -> None:
-    """Records that were decoded again are merged as if they had just come, and no tombstone is asked for."""
+    """Records that were decoded again are merged as if they had just come."""
 
     def as_they_came(original: Any, folding: Any, work: Any, facts: Any, *, keys: Any) -> Any:
         return original(folding, work, facts, keys=None)
 
     switched(Folding, "of", "refold", as_they_came)
-    switched(changes, "_not_buried", "refold", lambda _original, _session, _lake, _task, work: work.events)
     by_merge("refold")
 
 

@@ -1,7 +1,8 @@
 """A database that never was: what its connector sends, in which partitions, and in which batches it is read.
 
 The source is sound: keys are unique, a row is inserted before it is updated, transactions follow each other.
-What Kafka does to its events is not: they are sent again, truncates overtake rows, and batches cut anywhere.
+What Kafka does to its events is not: they are sent again, truncates overtake rows, batches cut anywhere, and
+the topic gets another partition, which some keys move to while what was sent of them before is not read yet.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class MadeUpSource:
 
     random: Random
     keys: int = 12
+    partitions: int = PARTITIONS - 1
     rows: dict[int, Row] = field(default_factory=dict)
     sent: list[tuple[int, CaseEvent]] = field(default_factory=list)
     """Partition and event, in the order in which they are sent."""
@@ -40,14 +42,16 @@ class MadeUpSource:
     told: int = 0
 
     def run(self, transactions: int) -> None:
-        for _ in range(transactions):
+        for number in range(transactions):
+            self.partitions = PARTITIONS - 1 if number < transactions // 2 else PARTITIONS
             self.transaction()
             if self.random.random() < 0.12:
                 self.crash()
 
     def crash(self) -> None:
         """The connector sends its last events once more."""
-        self.sent += self.sent[-self.random.randint(1, 8) :]
+        last = [event for _, event in self.sent[-self.random.randint(1, 8) :]]
+        self.sent += [(self.partition_of(event.key), event) for event in last]
 
     def transaction(self) -> None:
         tx, self.order = self.lsn, 0
@@ -65,7 +69,7 @@ class MadeUpSource:
         self.commit = self.lsn
 
     def partition_of(self, key: Row | None) -> int:
-        return self.random.randrange(PARTITIONS) if key is None else int(key["id"]) % PARTITIONS
+        return self.random.randrange(self.partitions) if key is None else int(key["id"]) % self.partitions
 
     def change(self, key: int) -> Iterator[CaseEvent]:
         chance = self.random.random()

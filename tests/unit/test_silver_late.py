@@ -84,16 +84,22 @@ class TwoLedgers(RuleBasedStateMachine):
         self.bronze = self.bronze.redecoded(1, {SOURCE: {0: span}}, attempt="r", known=known)
 
     @precondition(lambda self: not self.is_behind)
-    @rule()
-    def merge(self) -> None:
+    @rule(refolded=st.booleans())
+    def merge(self, refolded: bool) -> None:
         work, late = plan_work(self.bronze, self.silver), plan_late(self.bronze, self.silver)
         asked = [span for partitions in work.values() for span in partitions.values()]
         asked += [span for _, _, span in each_span(late)]
-        if late or plan_redo(self.bronze, self.silver):
+        if refolded or late or plan_redo(self.bronze, self.silver):
             self.applied &= self.held()
         self.applied |= self.held() & {offset for span in asked for offset in range(*span)}
         self.silver = next_ledger(
-            self.silver, self.bronze, work, attempt="m", seen_through=None, applied=Applied()
+            self.silver,
+            self.bronze,
+            work,
+            attempt="m",
+            seen_through=None,
+            applied=Applied(),
+            refolded=refolded,
         )
         assert self.held() <= self.applied
         assert is_level(self.bronze, self.silver, holds=False)

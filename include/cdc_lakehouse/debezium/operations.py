@@ -18,3 +18,5 @@ class Operation(StrEnum):
 
 ROW_OPERATIONS = frozenset({Operation.CREATE, Operation.UPDATE, Operation.DELETE, Operation.READ})
 """Operations that concern exactly one row."""
+IMAGES = frozenset({Operation.CREATE, Operation.UPDATE, Operation.READ})
+"""Operations that tell what the row is."""

@@ -27,6 +27,14 @@ class Applied:
     follows: int | None = None
     """The version of silver that the step was made for: it knows nothing of what others did behind it."""
 
+    @property
+    def top(self) -> Reached | None:
+        """Nothing that was applied stands above it."""
+        ends = [] if self.reached is None else [self.reached]
+        if self.cleared is not None:
+            ends.append((self.cleared.position[0], self.cleared.position[2]))
+        return max(ends, default=None)
+
     def document(self) -> dict[str, Any]:
         return {
             "cleared": self.cleared,

@@ -36,6 +36,8 @@ class Standing:
     """The step of silver that the newest step was written for; None where nothing says so."""
     life: str | None = None
     """The life of silver that it was written in (`Cause.life`); None where nothing says so."""
+    behind: str | None = None
+    """Who wrote the step of silver before that one."""
     made_by: Mapping[str, Any] | None = None
 
 
@@ -46,6 +48,8 @@ class Cause:
     table: str
     silver: int
     """The step of silver."""
+    behind: str
+    """The attempt that wrote the one before."""
     attempt: str
     life: str
     """Delta's id of silver: one that was deleted and made anew has other rows under the same steps."""
@@ -69,6 +73,7 @@ def standing_of(uri: str) -> Standing:
         attempt=note["attempt"],
         silver=note["silver"],
         life=note.get("life"),
+        behind=note.get("behind"),
         made_by=note.get("made_by"),
     )
 
@@ -85,7 +90,7 @@ def commit_step(
 
     A second call does nothing and raises `SupersededError`, unless it is this attempt's own.
     """
-    told = {"silver": cause.silver, "life": cause.life, "made_by": cause.made_by}
+    told = {"silver": cause.silver, "behind": cause.behind, "life": cause.life, "made_by": cause.made_by}
     note = json.dumps({_NOTE: {"number": read.number + 1, "attempt": cause.attempt, **told}})
 
     def stepped() -> None:

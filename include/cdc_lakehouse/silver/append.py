@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.debezium.columns import TableColumns
-from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.debezium.operations import IMAGES, Operation
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.names import Lake
@@ -25,7 +25,6 @@ from cdc_lakehouse.silver.read import ROW_OPS, bronze_rows, changed_behind, work
 from cdc_lakehouse.silver.told_rows import tells_row
 from cdc_lakehouse.silver.work import Work
 
-_IMAGES = (Operation.CREATE, Operation.UPDATE, Operation.READ)
 _APPENDED = (*ROW_OPS, Operation.TRUNCATE)
 
 
@@ -54,7 +53,7 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
 def appended(events: DataFrame, columns: TableColumns, *, tells_row: Column) -> DataFrame:
     """Repetitions included."""
     op, keys = F.col("op"), keys_of(columns)
-    image = F.when(op.isin(*_IMAGES), F.col("after"))
+    image = F.when(op.isin(*IMAGES), F.col("after"))
     row = image.when((op == Operation.DELETE) & tells_row, F.col("before"))
 
     def value(name: str) -> Column:

@@ -43,7 +43,14 @@ def apply_changes(
     if task.mode is Mode.APPEND:
         return append(session, uri, rows=rows, keys=keys_of(changes.columns), ledger=ledger)
     plan = _plan(task, changes, rows)
-    cause = Cause(table.name, ledger.seq, application.attempt, life_of(uri), changes.applied.made_by)
+    cause = Cause(
+        table.name,
+        ledger.seq,
+        behind=task.before.attempt,
+        attempt=application.attempt,
+        life=life_of(uri),
+        made_by=changes.applied.made_by,
+    )
     keep_history(session, application, task, changes, cause=cause)
     tombstones = lake.tombstones(table.name)
     if table.deletes is Deletes.HARD and (cause.silver == 1 or _may_delete(task, changes, plan)):
@@ -73,10 +80,8 @@ def _may_delete(task: MergeTask, changes: Changes, plan: MergePlan) -> bool:
 
 def _is_certain(task: MergeTask, changes: Changes, plan: MergePlan) -> bool:
     """Whether no event has the commit of one that silver has applied, or an older one."""
-    facts, reached = changes.facts, task.before.applied.reached
-    if plan.refolds or facts.snapshot_rows or facts.lowest is None or reached is None:
-        return False
-    return facts.lowest > reached
+    before = task.before.applied
+    return not plan.refolds and before.reached is not None and not changes.facts.may_be_old(before)
 
 
 def _applied(

@@ -19,8 +19,9 @@ from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.commits import recommitted, with_one_commit
-from cdc_lakehouse.silver.fold import GONE, IMAGE_AT, MOVED_AT, TOLD_AT, folded
-from cdc_lakehouse.silver.place import PLACE, is_after
+from cdc_lakehouse.silver.fold import GONE, MOVED_AT, TOLD_AT, folded
+from cdc_lakehouse.silver.place import PLACE, is_after, is_same_in_log
+from cdc_lakehouse.silver.row_key import key_of
 
 _ROOT = "_cdc_carry_root"
 """The key that wants values."""
@@ -79,12 +80,8 @@ class Carrier:
         """
         deletes = self.history.where(F.col("op") == Operation.DELETE).alias("deleted")
         moved, left = F.col(f"moved.{MOVED_AT}"), F.col(f"deleted.{PLACE}")
-        same = (moved["tx_id"].eqNullSafe(left["tx_id"])) & (
-            F.struct(moved["position"]["epoch"], moved["position"]["row"])
-            == F.struct(left["position"]["epoch"], left["position"]["row"])
-        )
         came = rows.where(F.col(MOVED_AT).isNotNull()).select(self._key(_ROOT), _KEY, MOVED_AT).alias("moved")
-        found = came.join(deletes, same).select(
+        found = came.join(deletes, is_same_in_log(moved, left)).select(
             f"moved.{_ROOT}", F.struct(F.col("deleted.key").alias(_KEY), left.alias(_BELOW)).alias("need")
         )
         # A block that was sent again has the delete twice.
@@ -102,7 +99,9 @@ class Carrier:
         }
         nearest = told.groupBy(self._key(_ROOT)).agg(*(value.alias(name) for name, value in values.items()))
         joined = changes.alias("change").join(
-            nearest.alias("near"), self._key_of("change").eqNullSafe(F.col(f"near.{_ROOT}")), "left"
+            nearest.alias("near"),
+            key_of(self._keys, table="change").eqNullSafe(F.col(f"near.{_ROOT}")),
+            "left",
         )
         return joined.select(*(self._column(name) for name in changes.columns))
 
@@ -116,7 +115,8 @@ class Carrier:
         return own.alias(name)
 
     def _told_at(self, name: str) -> Column:
-        found = F.when(F.col(f"near.{quoted(name)}").isNotNull(), F.col(f"change.{IMAGE_AT}"))
+        """A value that the row brought along is as old as the move: what silver was told since counts."""
+        found = F.when(F.col(f"near.{quoted(name)}").isNotNull(), F.col(f"change.{MOVED_AT}"))
         return F.coalesce(F.col(f"change.{TOLD_AT}")[name], found)
 
     def _is_open(self) -> Column:
@@ -129,7 +129,8 @@ class Carrier:
         return self._key("key").eqNullSafe(F.col(_ROOT))
 
     def _key(self, name: str) -> Column:
-        return F.struct(*(F.col(quoted(column.name)) for column in self.columns.key)).alias(name)
+        return key_of(self._keys).alias(name)
 
-    def _key_of(self, table: str) -> Column:
-        return F.struct(*(F.col(f"{table}.{quoted(column.name)}") for column in self.columns.key))
+    @property
+    def _keys(self) -> Sequence[str]:
+        return [column.name for column in self.columns.key]

@@ -18,7 +18,7 @@ from cdc_lakehouse.silver.folding import Folded, Folding
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.made_by import settings_of
 from cdc_lakehouse.silver.read import events
-from cdc_lakehouse.silver.refused import count_refused
+from cdc_lakehouse.silver.refold import REFOLDED
 from cdc_lakehouse.silver.row_filter import count_outside, filtered, refuse_filter
 from cdc_lakehouse.silver.tombstones import without_buried
 from cdc_lakehouse.silver.work import Work, work_at
@@ -34,8 +34,6 @@ class Changes:
     """What silver has applied with them."""
     lacking: Sequence[str] = ()
     """Columns that some event does not tell."""
-    refused: int = 0
-    """Events of the work that are not newer than what silver has."""
     outside: int | None = None
     """Keys whose rows do not satisfy the table's filter; None of a table that has none."""
 
@@ -52,12 +50,14 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
     """Raises for what cannot be applied; nothing is written here."""
     work = work_at(session, lake, task, secret=secret)
     before, facts = task.before.applied, work.facts
-    refused = count_refused(session, lake, work.events, work.columns, facts=facts, before=task.before)
     applied = cleared_by(before, truncated=facts.cleared, ended=facts.ended, held=task.held)
     folding = Folding(work.columns, events(work.rows), cleared=applied.cleared)
-    found = folding.of(_not_buried(session, lake, task, work), facts, keys=work.keys)
+    found = folding.of(work.events, facts, keys=work.keys)
+    if REFOLDED in found.rows.columns and before.reached is not None:
+        kept = without_buried(session, lake.tombstones(task.table.name), found.rows, work.columns)
+        found = replace(found, rows=kept)
     reached = max((each for each in (applied.reached, facts.highest) if each is not None), default=None)
-    unfilled = found.unfilled or (before.unfilled and not facts.departures)
+    unfilled = found.unfilled or (before.unfilled and not work.fills)
     rows, outside = _inside(task.table, found, work.columns)
     made_by = settings_of(task.table, secret)
     return Changes(
@@ -65,7 +65,6 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
         work=work,
         applied=replace(applied, reached=reached, unfilled=unfilled, made_by=made_by),
         lacking=found.lacking,
-        refused=refused,
         outside=outside,
     )
 
@@ -87,12 +86,3 @@ def _inside(table: Table, found: Folded, columns: TableColumns) -> tuple[DataFra
     except BaseException:
         rows.unpersist()
         raise
-
-
-def _not_buried(session: SparkSession, lake: Lake, task: MergeTask, work: Work) -> DataFrame:
-    """Only an event that is not above all that silver has applied can be older than a delete."""
-    reached, lowest = task.before.applied.reached, work.facts.lowest
-    if lowest is None or reached is None or lowest > reached:
-        return work.events
-    uri = lake.tombstones(task.table.name)
-    return without_buried(session, uri, work.events, work.columns, lowest=lowest)

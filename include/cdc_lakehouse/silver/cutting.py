@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from cdc_lakehouse.config.models import Deletes
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.silver.carry import Carrier
 from cdc_lakehouse.silver.changes import Changes
@@ -22,10 +21,11 @@ from cdc_lakehouse.silver.commits import recommitted, with_one_commit
 from cdc_lakehouse.silver.endings import endings_in, no_endings
 from cdc_lakehouse.silver.examine import unavailable_in
 from cdc_lakehouse.silver.history_rows import KnownRows, as_rows
-from cdc_lakehouse.silver.late_keys import buried, key_of, late_keys, places_in, unfinished_keys
+from cdc_lakehouse.silver.late_keys import unfinished_keys
 from cdc_lakehouse.silver.merge_plan import DELETED
 from cdc_lakehouse.silver.read import events
 from cdc_lakehouse.silver.refold import but_of_keys, of_keys
+from cdc_lakehouse.silver.row_key import key_of
 from cdc_lakehouse.silver.steps import Steps
 from cdc_lakehouse.silver.table_schema import source_types
 from cdc_lakehouse.silver.versions import Versions
@@ -37,14 +37,12 @@ _WANTED = "_cdc_wanted"
 class Cutting:
     changes: Changes
     before: Applied
-    deletes: Deletes
     schema: StructType
     """Of the history."""
     tracked: Sequence[str] | None
     history: DataFrame
     silver: DataFrame
     """Before the merge."""
-    tombstones: str
     whole: bool
     """Whether all keys are cut anew."""
 
@@ -69,26 +67,19 @@ class Cutting:
 
     def _events(self) -> tuple[DataFrame | None, DataFrame | None]:
         """Of keys that are cut anew, and of those that go on."""
-        looked, facts = self.changes.work, self.changes.facts
+        looked = self.changes.work
         held = events(looked.rows)
         if self.whole:
             return with_one_commit(held, recommitted(held)), None
-        work = with_one_commit(looked.events, recommitted(looked.events) if facts.sends_again else ())
-        keys = self._keys_to_cut_anew(work)
+        keys = self._keys_to_cut_anew()
         if keys.isEmpty():
-            return None, work
+            return None, looked.events
         own = of_keys(held, keys).localCheckpoint()
-        return with_one_commit(own, recommitted(own)), but_of_keys(work, keys)
+        return with_one_commit(own, recommitted(own)), but_of_keys(looked.events, keys)
 
-    def _keys_to_cut_anew(self, work: DataFrame) -> DataFrame:
-        applied, looked = [places_in(self.silver, self.keys)], self.changes.work
-        if self.deletes is Deletes.HARD:
-            dead = buried(work.sparkSession, self.tombstones, lowest=self.changes.facts.lowest)
-            applied += [] if dead is None else [places_in(dead, self.keys)]
-        found = late_keys(work, applied, cleared=self.before.cleared)
-        found = found.unionByName(unfinished_keys(self.history, self.keys))
-        if looked.keys is not None:
-            found = found.unionByName(looked.keys)
+    def _keys_to_cut_anew(self) -> DataFrame:
+        found, looked = unfinished_keys(self.history, self.keys), self.changes.work
+        found = found if looked.keys is None else found.unionByName(looked.keys)
         return found.distinct().localCheckpoint()
 
     def _steps(
@@ -113,10 +104,10 @@ class Cutting:
         return self.silver.where(~F.coalesce(F.col(DELETED), F.lit(False)))
 
     def _endings(self, *, is_anew: bool) -> DataFrame:
-        rows = self.changes.work.rows
-        if not self._may_end(is_anew=is_anew):
+        rows, cleared = self.changes.work.rows, self.changes.applied.cleared
+        if cleared is None or not self._may_end(is_anew=is_anew):
             return no_endings(rows.sparkSession)
-        return endings_in(rows, pending=self.changes.applied.complete)
+        return endings_in(rows, cleared=cleared)
 
     def _may_end(self, *, is_anew: bool) -> bool:
         """Whether the work, or what is cut anew, may tell of one."""

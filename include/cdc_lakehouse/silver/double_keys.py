@@ -15,10 +15,10 @@ from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.errors import KeyNotUniqueError
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.commits import recommitted, with_one_commit
-from cdc_lakehouse.silver.late_keys import key_of
 from cdc_lakehouse.silver.merge_plan import DELETED
 from cdc_lakehouse.silver.place import PLACE, is_after, literal_place, place_of_row
 from cdc_lakehouse.silver.refold import of_keys
+from cdc_lakehouse.silver.row_key import key_of
 
 _IMAGES = (Operation.CREATE, Operation.UPDATE, Operation.READ)
 _AT, _CONTENT, _BEFORE = "_cdc_at", "_cdc_content", "_cdc_step_before"

@@ -25,22 +25,23 @@ ENDINGS = "_cdc_step_endings"
 TS = "ts"
 
 
-def endings_in(rows: DataFrame, *, pending: int | None) -> DataFrame:
+def endings_in(rows: DataFrame, *, cleared: Place) -> DataFrame:
     """One row: the column `ENDINGS`. `rows` are all of bronze.
 
-    A snapshot takes away what it lacks at the beginning of its epoch; that of the epoch `pending` may have
-    rows that bronze does not hold yet, and counts once it has.
+    A snapshot takes away what it lacks at the beginning of its epoch. Which ones do, silver has decided
+    (`silver.clearing`): one behind the newest of them, at `cleared`, may have rows that bronze does not hold
+    yet, or be of one topic of several.
     """
     decoded = rows.where(F.col("decode_error").isNull())
     truncates = decoded.where(F.col("op") == Operation.TRUNCATE).select(
         place_of_event().alias(PLACE), F.col("source.ts").alias(TS)
     )
-    found = truncates.unionByName(_of_snapshots(decoded, pending=pending))
+    found = truncates.unionByName(_of_snapshots(decoded))
+    found = found.where(~is_after(F.col(PLACE), literal_place(cleared)))
     return found.agg(F.collect_set(F.struct(PLACE, TS)).alias(ENDINGS))
 
 
-def _of_snapshots(decoded: DataFrame, *, pending: int | None) -> DataFrame:
-    """Nothing for a table of several topics: `clearing` says why."""
+def _of_snapshots(decoded: DataFrame) -> DataFrame:
     is_end = F.col("source.snapshot").isin(*SNAPSHOT_ENDS)
     read = decoded.where((F.col("position.phase") == 0) & (F.col("op") != Operation.TRUNCATE))
     snapshots = read.groupBy("source.tx_id").agg(
@@ -48,11 +49,8 @@ def _of_snapshots(decoded: DataFrame, *, pending: int | None) -> DataFrame:
         F.min(F.when(is_end, F.col("source.ts"))).alias(TS),
         F.max(is_end).alias("ended"),
     )
-    topics = F.broadcast(decoded.agg(F.count_distinct("topic").alias("topics")))
-    wanted = F.col("ended") & (F.col("epoch") > 0) & (F.col("topics") == 1)
-    if pending is not None:
-        wanted &= F.col("epoch") != pending
-    return snapshots.crossJoin(topics).where(wanted).select(_beginning().alias(PLACE), TS)
+    wanted = F.col("ended") & (F.col("epoch") > 0)
+    return snapshots.where(wanted).select(_beginning().alias(PLACE), TS)
 
 
 def _beginning() -> Column:

@@ -14,10 +14,9 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.avro.faults import ValueFault
-from cdc_lakehouse.debezium.headers import NEW_KEY
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.errors import KeySchemaDriftError, UnsupportedEventError
-from cdc_lakehouse.lake.applied import Reached
+from cdc_lakehouse.lake.applied import Applied, Reached
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.place import Place
@@ -57,8 +56,6 @@ class WorkFacts:
     """Columns that some event does not tell."""
     moves: int = 0
     """Rows that came from another key and left values there."""
-    departures: int = 0
-    """Rows that went to another key."""
     sends_again: bool = False
     """Whether a transaction names two commits before it."""
     deletes: int = 0
@@ -68,6 +65,19 @@ class WorkFacts:
     @property
     def events(self) -> int:
         return self.read - self.undecodable - self.ignored
+
+    def may_be_old(self, applied: Applied) -> bool:
+        """Whether an event may not be behind all that silver has applied: if not, nothing of silver has to be
+        read to know.
+
+        A transaction that named no commit may name one when it is sent again (rule 2.2). Once anything behind
+        it was applied, that commit is below what it names.
+        """
+        if self.lowest is None or applied.top is None:
+            return False
+        epoch, commit = applied.top
+        is_above = self.lowest > applied.top and commit > 0 and not self.snapshot_rows
+        return self.lowest[0] <= epoch and not is_above
 
 
 def examine(rows: DataFrame, *, table: str, topics: int = 1, by_key: bool = True) -> WorkFacts:
@@ -100,7 +110,6 @@ def examine(rows: DataFrame, *, table: str, topics: int = 1, by_key: bool = True
         ended=_ended(found),
         unavailable=unavailable_in(rows) if _sum(found, "lacking") else (),
         moves=_sum(found, "moves"),
-        departures=_sum(found, "departures"),
         sends_again=_sum(found, "recommitted") > 0,
         deletes=_sum(found, "deletes"),
         snapshot_rows=_sum(found, "snapshot_rows"),
@@ -124,7 +133,6 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
         "snapshot_rows": is_row & (F.col("position.phase") == 0),
         "lacking": is_row & (F.size("unavailable") > 0),
         "moves": is_row & (op == Operation.CREATE) & (F.size("unavailable") > 0),
-        "departures": decoded & (op == Operation.DELETE) & _goes_to_another_key(),
         **{f"{kind} count": decoded & condition for kind, condition in refused.items()},
     }
     by_transaction = rows.groupBy(*_PLACE, "position.phase", "source.tx_id").agg(
@@ -155,10 +163,6 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
 def _is_record(rows: DataFrame) -> Column:
     """An update that changed the key which its table names is two events of one record."""
     return F.coalesce(F.col(HALF) != Operation.DELETE, F.lit(True)) if HALF in rows.columns else F.lit(True)
-
-
-def _goes_to_another_key() -> Column:
-    return F.coalesce(F.exists("headers", lambda header: header["key"] == NEW_KEY), F.lit(False))
 
 
 _PLACE = ("topic", "partition", SOURCE_EPOCH)

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.debezium.columns import TableColumns
-from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.debezium.operations import IMAGES, Operation
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.place import PLACE, PLACE_TYPE, is_after, literal_place, newest_of
@@ -28,8 +28,6 @@ MOVED_AT = "_cdc_fold_moved_at"
 GONE = "_cdc_fold_gone"
 """Whether the row is deleted by now."""
 
-_IMAGES = (Operation.CREATE, Operation.UPDATE, Operation.READ)
-
 
 def folded(
     events: DataFrame, columns: TableColumns, *, lacking: Sequence[str], cleared: Place | None
@@ -40,7 +38,7 @@ def folded(
     Of a delete only the key's columns are told: `before` holds defaults, not values, under the usual
     replica identity (`cdc-semantics` §1). The row that it ended is told, for tables that keep deleted rows.
     """
-    is_image = F.col("op").isin(*_IMAGES)
+    is_image = F.col("op").isin(*IMAGES)
     last = F.struct("op", PLACE, F.col("source.ts").alias("ts"))
     by_key = events.groupBy("key").agg(
         F.max_by(last, _POSITION).alias("last"),
@@ -67,7 +65,7 @@ def _resets() -> tuple[Column, Column]:
 
 def _told(name: str) -> Column:
     lacks = F.coalesce(F.array_contains("unavailable", name), F.lit(False))
-    tells = F.col("op").isin(*_IMAGES) & ~lacks
+    tells = F.col("op").isin(*IMAGES) & ~lacks
     return F.max_by(
         F.struct(F.col("after").getField(name).alias("value"), PLACE), F.when(tells, F.col(_POSITION))
     )

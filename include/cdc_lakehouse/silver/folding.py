@@ -36,7 +36,6 @@ class Folding:
 
     def of(self, work: DataFrame, facts: WorkFacts, *, keys: DataFrame | None) -> Folded:
         """Changes by `work`; those of `keys` by all of history."""
-        work = with_one_commit(work, recommitted(work) if facts.sends_again else ())
         if keys is None:
             rows, lacking = self._folded(work, facts.unavailable), facts.unavailable
             return self._filled(rows, lacking) if facts.moves else Folded(rows, lacking, unfilled=False)

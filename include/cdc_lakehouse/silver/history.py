@@ -48,13 +48,11 @@ def keep_history(
     cutting = Cutting(
         changes=changes,
         before=task.before.applied,
-        deletes=task.table.deletes,
         schema=schema,
         tracked=option.columns,
         history=_at(session, uri, read.version),
         silver=_silver(session, application, task),
-        tombstones=lake.tombstones(name),
-        whole=read.life != cause.life or _was_overtaken(read, task) or _has_missed(read, task),
+        whole=read.life != cause.life or _has_missed(read, task),
     )
     rows = cutting.rows().persist()
     try:
@@ -70,13 +68,13 @@ def keep_history(
     logger.info("history committed", extra={"seq": cause.silver, "cut_anew": cutting.whole})
 
 
-def _was_overtaken(read: Standing, task: MergeTask) -> bool:
-    """Whether the attempt that wrote for silver's step is not the one that made it, but came in between."""
-    return read.silver == task.before.seq and read.attempt != task.before.attempt
-
-
 def _has_missed(read: Standing, task: MergeTask) -> bool:
-    return read.silver is None or read.silver < task.before.seq
+    """Unless its newest step was written by who made silver's, or for the next one by who ended before that.
+
+    Another attempt may have come in between, with a step of its own.
+    """
+    of = {task.before.seq: read.attempt, task.before.seq + 1: read.behind}
+    return read.silver is None or of.get(read.silver) != task.before.attempt
 
 
 def _silver(session: SparkSession, application: Application, task: MergeTask) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.silver.endings import TS, first_ending
 from cdc_lakehouse.silver.place import PLACE, is_after, place
+from cdc_lakehouse.silver.row_key import key_of
 
 GOES = "_cdc_goes"
 """Column of what is written: the row is none of the history any more."""
@@ -28,7 +29,7 @@ class KnownRows:
         """Without `versions`, and without the keys of `events`."""
         left = self.rows.join(self._identities(versions), self._is_same_version(), "left_anti")
         if events is not None:
-            same = self._key("known").eqNullSafe(F.col("cut.key"))
+            same = key_of(self.keys, table="known").eqNullSafe(F.col("cut.key"))
             left = left.alias("known").join(events.select("key").distinct().alias("cut"), same, "left_anti")
         return KnownRows(left, self.keys)
 
@@ -46,7 +47,7 @@ class KnownRows:
         and ends there at the latest.
         """
         since = events.groupBy("key").agg(F.min(F.struct(PLACE, F.col("source.ts").alias(TS))).alias(_SINCE))
-        same = self._key("known").eqNullSafe(F.col("cut.key"))
+        same = key_of(self.keys, table="known").eqNullSafe(F.col("cut.key"))
         known = self.rows.alias("known").join(since.alias("cut"), same)
         known = known.select("known.*", _SINCE)
         begun = place(F.col("_cdc_from"), F.col("_cdc_tx_id"))
@@ -76,9 +77,6 @@ class KnownRows:
         for name in (*self.keys, *_IDENTITY):
             same &= F.col(quoted(name)).eqNullSafe(F.col(quoted(f"_cdc_same_{name}")))
         return same
-
-    def _key(self, table: str) -> Column:
-        return F.struct(*(F.col(f"{table}.{quoted(name)}") for name in self.keys))
 
 
 def as_rows(versions: DataFrame) -> DataFrame:

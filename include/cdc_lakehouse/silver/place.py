@@ -51,13 +51,22 @@ def is_after(one: Column, other: Column) -> Column:
     return F.coalesce(F.when(same, behind).otherwise(a > b), F.lit(False))
 
 
+def is_same_in_log(one: Column, other: Column) -> Column:
+    """Whether two events are of one change of a row: the delete and the create of a changed key."""
+    a, b = one["position"], other["position"]
+    same = F.struct(a["epoch"], a["row"]) == F.struct(b["epoch"], b["row"])
+    return one["tx_id"].eqNullSafe(other["tx_id"]) & same
+
+
 def with_commit(place_: Column, commit: Column) -> Column:
     """The same place behind another commit, where one is given."""
     position = place_["position"]
-    fields = [
-        (F.coalesce(commit, position[field]) if field == "commit" else position[field]).alias(field)
-        for field in _FIELDS
-    ]
+    # No event is without an epoch, and silver's column says so: Spark must see that none is here.
+    told = {
+        "epoch": F.coalesce(position["epoch"], F.lit(0)),
+        "commit": F.coalesce(commit, position["commit"]),
+    }
+    fields = [told.get(field, position[field]).alias(field) for field in _FIELDS]
     return place(F.struct(*fields), place_["tx_id"])
 
 

@@ -104,6 +104,7 @@ def next_ledger(
     seen_through: str | None,
     applied: Applied,
     parked: bool = False,
+    refolded: bool = False,
 ) -> Ledger:
     """Silver's ledger behind `work`: what bronze misses of it, silver has not applied either.
 
@@ -115,7 +116,7 @@ def next_ledger(
     late = plan_late(bronze, before)
     for source, partition, part in each_span(late):
         sources[source][partition] = sources[source][partition].filled(part)
-    if late or plan_redo(bronze, before) or (before.parked and not parked):
+    if refolded or late or plan_redo(bronze, before) or (before.parked and not parked):
         for source, partition, gap in each_span(bronze.gaps()):
             if partition in sources.get(source, {}):
                 sources[source][partition] = sources[source][partition].without([gap])

@@ -1,24 +1,18 @@
-"""Events that silver does not apply because it has newer ones: each is counted, and explained (rule 2.7).
+"""Events that silver would refuse for ever because it has newer ones: each is explained (rule 2.7).
 
-Nothing is read for it unless an event of the work is not above all that silver has applied, or bronze saw a
-partition turn back within the work.
+Nothing is read for it unless an event of the work is below what silver has applied, or bronze saw a partition
+turn back within the work.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
-from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.errors import SourceWentBackError
-from cdc_lakehouse.lake.applied import Applied, Reached
+from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.ledger import Ledger, Ranges
-from cdc_lakehouse.lake.names import Lake, quoted
-from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.lake.turned_back import turns, unknown_below
 from cdc_lakehouse.silver.examine import WorkFacts
-from cdc_lakehouse.silver.place import PLACE, is_after, literal_place, place_of_row
-from cdc_lakehouse.silver.tombstones import not_below
 
 
 def may_have_gone_back(facts: WorkFacts, *, before: Applied, held: Ledger, work: Ranges) -> bool:
@@ -54,56 +48,6 @@ def refuse_what_went_back(history: DataFrame, *, held: Ledger, work: Ranges) -> 
         epoch=held.epoch,
         doubt=_doubt(unknown_below(history, found, held=held)),
     )
-
-
-def count_refused(
-    session: SparkSession,
-    lake: Lake,
-    events: DataFrame,
-    columns: TableColumns,
-    *,
-    facts: WorkFacts,
-    before: Ledger,
-) -> int:
-    """Of the work's `events`: those not newer than their row in silver, its delete, or the last truncate."""
-    lowest, applied = facts.lowest, before.applied
-    if lowest is None or applied.reached is None or lowest > applied.reached:
-        return 0
-    old = events.where(_up_to(applied.reached)).select("key", PLACE).alias("event")
-    at, refused = F.col(f"event.{PLACE}"), F.lit(False)
-    if applied.cleared is not None:
-        refused |= is_after(literal_place(applied.cleared), at)
-    rows = _newest(session, lake.silver(before.table), columns, lowest=lowest)
-    if rows is not None:
-        old = _beside(old, rows, "row")
-        refused |= F.col("row.place").isNotNull() & ~is_after(at, F.col("row.place"))
-    dead = _newest(session, lake.tombstones(before.table), columns, lowest=lowest)
-    if dead is not None:
-        old = _beside(old, dead, "dead")
-        refused |= is_after(F.col("dead.place"), at)
-    found: int = old.where(refused).count()
-    return found
-
-
-def _up_to(reached: Reached) -> Column:
-    epoch, commit = reached
-    position = F.col(f"{PLACE}.position")
-    return (position["epoch"] < epoch) | ((position["epoch"] == epoch) & (position["commit"] <= commit))
-
-
-def _newest(session: SparkSession, uri: str, columns: TableColumns, *, lowest: Reached) -> DataFrame | None:
-    """The newest place of each key; what stands below `lowest` refuses nothing. None without a table."""
-    if schema_of(session, uri) is None:
-        return None
-    rows = session.read.format("delta").load(uri).where(not_below(lowest)).alias("own")
-    key = F.struct(*(F.col(quoted(column.name)) for column in columns.key)).alias("key")
-    places = rows.select(key, place_of_row("own").alias("place"))
-    return places.groupBy("key").agg(F.max("place").alias("place"))
-
-
-def _beside(events: DataFrame, places: DataFrame, name: str) -> DataFrame:
-    same = F.col("event.key").eqNullSafe(F.col(f"{name}.key"))
-    return events.join(places.alias(name), same, "left")
 
 
 def _doubt(unknown: int) -> str:

@@ -116,6 +116,7 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> tupl
         seen_through=seen.isoformat() if seen is not None else None,
         applied=replace(changes.applied, follows=task.follows),
         parked=task.holds and (task.before.parked or changes.work.parked > 0),
+        refolded=changes.work.keys is not None,
     )
     after = standing_on(
         task.held,
@@ -150,7 +151,7 @@ def _told(
             "undecodable": facts.undecodable,
             "truncates": facts.truncates,
             "parked": changes.work.parked,
-            "refused": changes.refused,
+            "refused": changes.work.refused,
             "decoded_again": sum(each.rows for each in task.redo),
             "late_offsets": offsets_in(task.late),
             "rows_inserted": result.inserted,

@@ -21,7 +21,8 @@ from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.steps import Cause, Standing, commit_step, standing_of
 from cdc_lakehouse.lake.tables import allow_timestamps, create_if_missing, life_of
 from cdc_lakehouse.silver.fold import GONE
-from cdc_lakehouse.silver.place import PLACE, is_after, place_of_row
+from cdc_lakehouse.silver.place import is_after, place_of_row
+from cdc_lakehouse.silver.refold import REFOLDED
 
 _PLACE_COLUMNS = ("_cdc_position", "_cdc_tx_id", "_cdc_commit_ts")
 
@@ -67,24 +68,21 @@ def _key_types(rows: DataFrame, columns: TableColumns) -> list[str | None]:
     return [types.get(column.name) for column in columns.key]
 
 
-def without_buried(
-    session: SparkSession, uri: str, events: DataFrame, columns: TableColumns, *, lowest: Reached
-) -> DataFrame:
-    """Events but those from before the delete of their key; `lowest` is that of all `events`.
+def without_buried(session: SparkSession, uri: str, changes: DataFrame, columns: TableColumns) -> DataFrame:
+    """Some of `changes` are refolded: of these, none but what is newer than the delete of its key.
 
-    The delete itself stays: an attempt that was killed may have buried it and not applied it.
+    Like a row of silver it says what was applied: of that bronze may lack something by now.
     """
     if not DeltaTable.isDeltaTable(session, uri):
-        return events
-    dead = session.read.format("delta").load(uri).where(not_below(lowest))
-    if dead.isEmpty():
-        return events
-    key = F.struct(*(F.col(quoted(column.name)) for column in columns.key)).alias("key")
+        return changes
     newest = F.max(F.struct("_cdc_position", "_cdc_tx_id")).alias("newest")
-    places = dead.groupBy(key).agg(newest).select("key", "newest.*")
-    same = F.col("event.key").eqNullSafe(F.col("dead.key"))
-    is_older = is_after(place_of_row("dead"), F.col(f"event.{PLACE}"))
-    return events.alias("event").join(places.alias("dead"), same & is_older, "left_anti")
+    dead = session.read.format("delta").load(uri).groupBy(*(quoted(each.name) for each in columns.key))
+    places = dead.agg(newest).select(*(F.col(quoted(each.name)) for each in columns.key), "newest.*")
+    is_older = is_after(place_of_row("dead"), place_of_row("change")) & F.col(f"change.{REFOLDED}")
+    for each in columns.key:
+        name = quoted(each.name)
+        is_older &= F.col(f"change.{name}").eqNullSafe(F.col(f"dead.{name}"))
+    return changes.alias("change").join(places.alias("dead"), is_older, "left_anti")
 
 
 def not_below(lowest: Reached) -> Column:

@@ -14,6 +14,8 @@ from cdc_lakehouse.lake.ledger import topics_of
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import Spans, together
 from cdc_lakehouse.lake.tables import schema_of
+from cdc_lakehouse.silver.anew import keys_anew
+from cdc_lakehouse.silver.commits import recommitted, with_one_commit
 from cdc_lakehouse.silver.examine import WorkFacts, examine
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.look import MergeTask
@@ -23,10 +25,8 @@ from cdc_lakehouse.silver.own_key_checks import refuse_double_keys, refuse_untol
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
-from cdc_lakehouse.silver.refold import incomplete_keys
 from cdc_lakehouse.silver.refused import may_have_gone_back, refuse_what_went_back
 from cdc_lakehouse.silver.rekeying import rekeyed, with_told_keys
-from cdc_lakehouse.silver.row_filter import keys_that_moved, keys_with_untold_values
 from cdc_lakehouse.silver.shape import plan_shape
 from cdc_lakehouse.silver.shaping import shaped
 
@@ -36,14 +36,19 @@ class Work:
     rows: DataFrame
     """All of bronze in silver's columns, but what waits."""
     events: DataFrame
+    """Of the work; those of one transaction have one commit before them."""
     keys: DataFrame | None
-    """Whose past has changed."""
+    """Which are computed anew, silver's rows and their history; None where none are."""
     columns: TableColumns
     facts: WorkFacts
     undecodable: Spans
     """Where records of the work are that could not be decoded, closed cases too, and perhaps some more."""
     parked: int
     """Events of the work that wait for a record that could not be decoded."""
+    refused: int = 0
+    """Events of the work that are not newer than what silver has."""
+    fills: bool = False
+    """Whether all rows whose values were open are computed anew."""
 
 
 def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskSecret | None) -> Work:
@@ -66,10 +71,9 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
         refuse_untold_keys(lake, task, bronze.where(is_work), own, facts=facts)
         rows, work = with_told_keys(rows), with_told_keys(work)
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
-    keys = rows.where(behind).select("key") if task.late or task.read_again or task.redo else None
-    keys = _with_open_keys(
-        session, lake, task, keys, facts=facts, rows=rows, work=work, columns=shape.columns
-    )
+    changed = [rows.where(behind).select("key")] if task.late or task.read_again or task.redo else []
+    if task.releases:
+        changed.append(rows.where(waits(rows)).select("key"))
     parked = 0
     if task.holds:
         cases = waiting(rows, table=name)
@@ -78,7 +82,10 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
         parked = events(whole).count() - events(work).count()
     if own is not None:
         refuse_double_keys(session, lake, task, rows, work, columns=shape.columns, facts=facts)
-    return Work(rows, events(work), keys, shape.columns, facts, undecodable, parked)
+    found, held = events(work), events(rows)
+    found = with_one_commit(found, recommitted(found)) if facts.sends_again else found
+    anew = keys_anew(session, lake, task, shape.columns, facts=facts, held=held, work=found, changed=changed)
+    return Work(rows, found, anew.keys, shape.columns, facts, undecodable, parked, anew.refused, anew.fills)
 
 
 def _refuse_other_settings(
@@ -90,33 +97,3 @@ def _refuse_other_settings(
     silver = schema_of(session, lake.silver(task.table.name))
     existing = () if silver is None else silver.names
     refuse_other_settings(before, task.table, bronze, secret=secret, existing=existing)
-
-
-def _with_open_keys(
-    session: SparkSession,
-    lake: Lake,
-    task: MergeTask,
-    keys: DataFrame | None,
-    *,
-    facts: WorkFacts,
-    rows: DataFrame,
-    work: DataFrame,
-    columns: TableColumns,
-) -> DataFrame | None:
-    """Keys that were released, or whose values were open and may be told by now.
-
-    A filter is asked of whole rows, and silver does not have those outside of it.
-    """
-    if task.releases:
-        keys = _both(keys, rows.where(waits(rows)).select("key"))
-    if task.table.filter is not None:
-        if facts.unavailable:
-            keys = _both(keys, keys_with_untold_values(events(work)))
-        return _both(keys, keys_that_moved(events(rows))) if task.before.applied.unfilled else keys
-    if task.before.applied.unfilled and facts.departures:
-        keys = _both(keys, incomplete_keys(session, lake.silver(task.table.name), columns))
-    return keys
-
-
-def _both(one: DataFrame | None, other: DataFrame) -> DataFrame:
-    return other if one is None else one.unionByName(other)
