@@ -26,6 +26,8 @@ from cdc_lakehouse.lake.filesystem import delta_options, filesystem_of
 _KNOWN_FEATURES = frozenset({"deletionVectors", "timestampNtz", "typeWidening", "vacuumProtocolCheck"})
 _COMMIT = re.compile(r"^(\d{20})\.json$")
 _CHECKPOINT = re.compile(r"^(\d{20})\.checkpoint\.parquet$")
+_OF_A_FILE = ["add.path", "add.stats", "add.deletionVector"]
+"""Of a checkpoint. Its parsed statistics may have times that Python does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def _replayed(uri: str, *, version: int) -> tuple[DataFile, ...]:
     active: dict[str, DataFile] = {}
     if base >= 0:
         with filesystem.open_input_file(f"{folder}/{base:020d}.checkpoint.parquet") as stream:
-            for document in pq.read_table(stream, columns=["add"])["add"].to_pylist():
+            for document in pq.ParquetFile(stream).read(columns=_OF_A_FILE)["add"].to_pylist():
                 _apply({"add": document}, active)
     for number in range(base + 1, version + 1):
         if number not in commits:
