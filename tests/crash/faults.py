@@ -7,7 +7,7 @@ of the product has to know of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,22 +15,23 @@ from threading import Lock
 from typing import Any
 
 from py4j.java_gateway import JavaMember
+from pyspark import SparkContext
 
 _COMMITS = frozenset(
     {
         ("org.apache.spark.sql.classic.DataFrameWriter", "save"),
         ("org.apache.spark.sql.delta.OptimisticTransaction", "commit"),
         ("io.delta.tables.DeltaMergeBuilder", "execute"),
+        ("io.delta.tables.DeltaTable", "delete"),
+        ("org.apache.spark.sql.classic.SparkSession", "sql"),
     }
 )
+_STATEMENT = "ALTER TABLE"
+"""What SQL commits here; all else that is asked in it reads."""
 _NAMES = frozenset(name for _, name in _COMMITS)
 _PATIENCE = 600.0
 GIVEN_UP = ".given-up"
 """Of the file beside `pause` that says so: that its run failed then says nothing of the product."""
-
-
-class LostAnswerError(TimeoutError):
-    """The commit happened; its writer was not told."""
 
 
 class EndedError(BaseException):
@@ -82,7 +83,13 @@ class Faults:
         if lost:
             if self.lost is not None:
                 self.lost.touch()
-            raise LostAnswerError("no answer")
+            _break_off()
+
+
+def _break_off() -> None:
+    """As Delta's own commit does when the store does not answer: the JVM throws what it would throw."""
+    jvm = SparkContext._active_spark_context._jvm
+    jvm.scala.util.Failure(jvm.java.net.SocketTimeoutException("no answer")).get()
 
 
 current: ContextVar[Faults | None] = ContextVar("faults", default=None)
@@ -94,7 +101,7 @@ def install() -> None:
 
     def called(self: Any, *arguments: Any) -> Any:
         faults = current.get() if self.name in _NAMES else None
-        if faults is None or not _is_commit(self):
+        if faults is None or not _is_commit(self, arguments):
             return call(self, *arguments)
         faults.before()
         answer = call(self, *arguments)
@@ -104,6 +111,8 @@ def install() -> None:
     JavaMember.__call__ = called
 
 
-def _is_commit(member: Any) -> bool:
+def _is_commit(member: Any, arguments: Sequence[Any]) -> bool:
+    if member.name == "sql" and not str(arguments[0]).startswith(_STATEMENT):
+        return False
     kind = member.container.getClass().getName()
     return any(kind.startswith(known) and member.name == name for known, name in _COMMITS)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +12,12 @@ from pyspark.sql.streaming import DataStreamReader
 from cdc_lakehouse.bronze import drain, in_place, incarnations
 from cdc_lakehouse.lake import file_commit, state
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
-from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.silver import anew, look, merge, plan
+from cdc_lakehouse.silver import anew, look, plan
 from cdc_lakehouse.silver.folding import Folding
 from cdc_lakehouse.silver.late_keys import LateEvents
 from cdc_lakehouse.silver.merge_plan import MergePlan
-from crash.silver_guards import SILVER_GUARDS  # type: ignore[import-not-found]
+from crash.silver_guards import SILVER_GUARDS, unfenced  # type: ignore[import-not-found]
 from crash.switches import by_merge, nothing, switched  # type: ignore[import-not-found]
 
 
@@ -31,52 +29,11 @@ def _compare_and_set() -> None:
 
 def _replay_fence() -> None:
     """The same, of a replay: it states what it read, whatever has been committed since."""
-    switched(in_place, "fenced_statement", "replay_fence", _unfenced)
-
-
-def _unfenced(_original: Any, session: Any, ledger: Ledger) -> Any:
-    return _only_metadata(session, ledger)
-
-
-@contextmanager
-def _only_metadata(session: Any, ledger: Ledger) -> Iterator[None]:
-    session.conf.set("spark.databricks.delta.commitInfo.userMetadata", ledger.to_json())
-    try:
-        yield
-    finally:
-        session.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
-
-
-def _read_back() -> None:
-    """A statement that did nothing is taken for one that did what it says."""
-
-    def trusted(_original: Any, statement: Callable[[], None], *, uri: str, ledger: Ledger) -> Any:
-        statement()
-        return state.read_state(uri, table=ledger.table)
-
-    switched(merge, "commit", "read_back", trusted)
-    by_merge("read_back")
+    switched(in_place, "fenced_statement", "replay_fence", unfenced)
 
 
 def _outcome_unknown() -> None:
     """A commit that threw is taken for one that did not happen."""
-
-    def told(original: Any, statement: Callable[[], None], *, uri: str, ledger: Ledger) -> Any:
-        failures: list[Exception] = []
-
-        def kept() -> None:
-            try:
-                statement()
-            except Exception as exc:
-                failures.append(exc)
-                raise
-
-        found = original(kept, uri=uri, ledger=ledger)
-        if failures:
-            raise failures[0]
-        return found
-
-    switched(merge, "commit", "outcome_unknown", told)
     switched(file_commit, "_made", "outcome_unknown", nothing)
 
 
@@ -159,7 +116,6 @@ def _one_commit() -> None:
 
 GUARDS: dict[str, Callable[[], None]] = {
     "compare_and_set": _compare_and_set,
-    "read_back": _read_back,
     "outcome_unknown": _outcome_unknown,
     "new_checkpoint": _new_checkpoint,
     "read_committed": _read_committed,

@@ -76,7 +76,8 @@ def _scratch(root: str) -> str:
 def carry_out(order: Mapping[str, Any], engine: LazySession) -> list[dict[str, Any]]:
     """One result per job; all of them are carried out, as in Airflow (`all_done`)."""
     switches.off.set(frozenset(order.get("guards_off", ())))
-    faults.current.set(faults.Faults.of(order))
+    suffered = faults.Faults.of(order)
+    faults.current.set(suffered)
     identity.current.set(identity.of_order(order, os.environ.get(identity.VARIABLE)))
     for statement in order.get("sql", ()):  # what somebody does by hand
         engine.session().sql(statement).collect()
@@ -91,7 +92,8 @@ def carry_out(order: Mapping[str, Any], engine: LazySession) -> list[dict[str, A
             tables = WORK[job](made)
             result = JobResult(job=job, pipeline=PIPELINE, attempt=made.attempt, tables=tuple(tables))
             write_reports(made.lake, result, airflow=None)
-        results.append({**asdict(result), "exit_code": int(result.exit_code)})
+        commits = suffered.commits
+        results.append({**asdict(result), "exit_code": int(result.exit_code), "commits": commits})
     return results
 
 

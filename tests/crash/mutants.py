@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
 from cdc_lakehouse.contract import ExitCode, Job
 from crash.broker import PIPELINE, SMALL_BATCHES  # type: ignore[import-not-found]
@@ -18,13 +19,16 @@ from crash.hands import lost_answer, restored_by_hand  # type: ignore[import-not
 from crash.invariants import Expected, Findings, examine, ledgers  # type: ignore[import-not-found]
 from crash.moved_keys import MovedKeys  # type: ignore[import-not-found]
 from crash.mutations import Storage  # type: ignore[import-not-found]
+from crash.records import MOVED  # type: ignore[import-not-found]
 from crash.replay import Bench  # type: ignore[import-not-found]
 from crash.states import CHECKPOINTS  # type: ignore[import-not-found]
 
 _PATIENCE = 600.0
-_OF_A_BATCH, _OF_A_MERGE = 2, 6
-"""Among the commits of a run: the table's making is the first, and the merge is the last."""
 ORDERS = ("orders",)
+_OF_A_BATCH = 2
+"""Among the commits of a run: the table's making is the first."""
+_OF_A_MERGE = 3
+"""Behind the making of silver: tombstones are made and written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +55,22 @@ def zombie_merge(trial: Trial) -> Findings:
     return _zombie(trial, Job.SILVER_MERGE, _created(trial.golden))
 
 
+def zombie_merge_of_moved_keys(trial: Trial) -> Findings:
+    """The same, and the other merge deletes a row that this one is to insert."""
+    return _zombie(trial, Job.SILVER_MERGE, trial.moved.unmerged, tables=(MOVED,))
+
+
 def _created(golden: Golden) -> Storage:
     """Silver is made, and has no row yet."""
     first = f"silver/{PIPELINE}/orders/_delta_log/{0:020d}.json"
     return next(state for state in golden.states if first in state.files)
 
 
-def _zombie(trial: Trial, job: Job, start: Storage) -> Findings:
+def _zombie(trial: Trial, job: Job, start: Storage, *, tables: tuple[str, ...] = ORDERS) -> Findings:
     found, lake = Findings(), trial.lake(start)
-    with _held_before_its_commit(trial, lake, job, found):
-        found.include(trial.bench.heal(lake, *ORDERS), where=f"beside {job}")
-    found.include(trial.bench.heal(lake, *ORDERS), where=f"behind {job}")
+    with _held_before_its_commit(trial, lake, job, found, tables=tables):
+        found.include(trial.bench.heal(lake, *tables), where=f"beside {job}")
+    found.include(trial.bench.heal(lake, *tables), where=f"behind {job}")
     return found
 
 
@@ -76,12 +85,14 @@ def replay_overtaken(trial: Trial) -> Findings:
 
 
 @contextmanager
-def _held_before_its_commit(trial: Trial, lake: Path, job: Job, found: Findings) -> Iterator[None]:
+def _held_before_its_commit(
+    trial: Trial, lake: Path, job: Job, found: Findings, *, tables: tuple[str, ...] = ORDERS
+) -> Iterator[None]:
     """For the length of the block; then it goes on, and may be red, but say nothing untrue."""
     pause = lake.with_suffix(".pause")
     pause.touch()
     zombie = trial.bench.driver.order(
-        lake, job, tables=ORDERS, max_offsets=ONE_BATCH, pause=str(pause), guards_off=trial.guards_off
+        lake, job, tables=tables, max_offsets=ONE_BATCH, pause=str(pause), guards_off=trial.guards_off
     )
     _wait_for(pause.with_suffix(".reached"))
     yield
@@ -108,14 +119,22 @@ def bronze_read_again(trial: Trial) -> Findings:
     return trial.bench.heal(lake, *ORDERS, guards_off=trial.guards_off)
 
 
-def answer_lost(trial: Trial) -> Findings:
-    found = Findings()
-    for commit in (_OF_A_BATCH, _OF_A_MERGE):
-        lost = lost_answer(trial.bench, commit=commit, guards_off=trial.guards_off)
-        if not lost.happened:
-            raise RuntimeError(f"the run made no commit {commit}")
-        found.include(lost.findings, where=f"commit {commit}")
-    return found
+def answer_of_a_batch_lost(trial: Trial) -> Findings:
+    lost = lost_answer(trial.bench, commit=_OF_A_BATCH, guards_off=trial.guards_off)
+    if not lost.happened:
+        raise RuntimeError(f"the run made no commit {_OF_A_BATCH}")
+    return cast(Findings, lost.findings)
+
+
+def answer_of_a_merge_lost(trial: Trial) -> Findings:
+    # A merge takes all tables that have a bronze, and their commits come in any order.
+    start = _created(trial.golden).without(lambda path: path.startswith(f"bronze/{PIPELINE}/customers/"))
+    lost = lost_answer(
+        trial.bench, commit=_OF_A_MERGE, start=start, jobs=(Job.SILVER_MERGE,), guards_off=trial.guards_off
+    )
+    if not lost.is_merge:
+        raise RuntimeError(f"commit {_OF_A_MERGE} of a merge is not the one that states its step")
+    return cast(Findings, lost.findings)
 
 
 def first_merge_of_moved_keys_ends(trial: Trial) -> Findings:
@@ -222,8 +241,11 @@ class Mutant:
 MUTANTS: dict[str, Mutant] = {
     "compare_and_set": Mutant(zombie_ingest, "duplicated"),
     "replacement_fence": Mutant(zombie_merge, "half_written"),
+    "merge_fence": Mutant(zombie_merge_of_moved_keys, "half_written"),
     "read_back": Mutant(zombie_merge, "stuck"),
-    "outcome_unknown": Mutant(answer_lost, "stuck"),
+    "outcome_unknown": Mutant(answer_of_a_batch_lost, "stuck"),
+    "merge_outcome": Mutant(answer_of_a_merge_lost, "stuck"),
+    "replacement_outcome": Mutant(answer_of_a_merge_lost, "stuck"),
     "tombstones": Mutant(first_merge_of_moved_keys_ends, "half_written"),
     "tombstones_first": Mutant(first_merge_of_moved_keys_ends, "half_written"),
     "truncate_mark": Mutant(first_merge_of_moved_keys_ends, "half_written"),

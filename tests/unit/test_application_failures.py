@@ -39,7 +39,16 @@ OBJECT_STORE = [
     " (Service: S3, Status Code: 403)",
     "org.apache.hadoop.fs.s3a.AWSClientIOException: getFileStatus on s3a://b/lake: Unable to execute request",
 ]
+DRIVER = [
+    "An error occurred while calling o71.save.\n: java.net.SocketTimeoutException: Read timed out\n\tat x",
+    "An error occurred while calling o71.sql.\n: java.io.IOException: Input/output error",
+    "An error occurred while calling o71.delete.\n: java.nio.file.FileSystemException: /lake: Stale handle",
+    "An error occurred while calling o71.commit.\n: org.apache.hadoop.net.ConnectTimeoutException: 20 s",
+]
 UNFORESEEN = [
+    "An error occurred while calling o71.save.\n: org.apache.spark.SparkException: Job aborted.\n"
+    "Caused by: java.io.EOFException: the Python worker ended",
+    "An error occurred while calling o71.load.\n: java.net.URISyntaxException: Illegal character in scheme",
     "org.apache.spark.sql.AnalysisException: [UNRESOLVED_COLUMN] whatever",
     "",
 ]
@@ -96,6 +105,15 @@ def test_an_object_store_that_refuses_or_is_away_is_worth_another_try(text):
 
     assert isinstance(error, StorageUnavailableError)
     assert error.reason.endswith(text)
+
+
+@pytest.mark.parametrize("text", DRIVER)
+def test_a_store_that_breaks_off_is_worth_another_try_whatever_it_was_asked(text):
+    error = cause_of(text)
+
+    assert isinstance(error, StorageUnavailableError)
+    assert error.exit_code is ExitCode.RETRY
+    assert text.splitlines()[1] == f": {error.reason}"
 
 
 @pytest.mark.parametrize("text", CONFLICT)

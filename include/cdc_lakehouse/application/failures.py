@@ -33,6 +33,13 @@ _STORAGE = re.compile(r"No space left on device|Permission denied|Read-only file
 _OBJECT_STORE = re.compile(
     r"software\.amazon\.awssdk\.[\w.]*Exception|org\.apache\.hadoop\.fs\.s3a\.\w+Exception"
 )
+_THROWN_BY_IO = re.compile(
+    r"^: (?:java\.(?:io|net|nio)\.(?!URISyntax|NotSerializable)|org\.apache\.hadoop\.(?:fs|hdfs|ipc|net)\.)"
+    r"[\w.$]*Exception",
+    re.MULTILINE,
+)
+"""As py4j tells what the driver threw; of a task's failure it would be the cause. A commit may have happened
+then: the next try finds it, or makes it again."""
 _LINE = 300
 
 
@@ -64,8 +71,10 @@ def _refused_by_delta(exc: BaseException, *, table: str, attempt: str) -> Lakeho
 def _what_the_store_says(text: str) -> str | None:
     if (found := _STORAGE.search(text)) is not None:
         return found.group()
-    found = _OBJECT_STORE.search(text)
-    return None if found is None else _line_with(text, found.start())
+    if (found := _OBJECT_STORE.search(text)) is not None:
+        return _line_with(text, found.start())
+    found = _THROWN_BY_IO.search(text)
+    return None if found is None else _line_with(text, found.start()).removeprefix(": ")
 
 
 def is_conflict(exc: BaseException) -> bool:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.merged_rows import merged_rows
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.transaction import commit, fenced_statement
 from cdc_lakehouse.silver.event_identity import is_same_event, once_each
@@ -31,15 +32,15 @@ def append(
     values = {quoted(name): F.col(f"f.{quoted(name)}") for name in rows.columns}
     new = once_each(rows, keys).alias("f")
     statement = table.merge(new, condition).whenNotMatchedInsert(values=values)
-    inserted = 0
+    answer: dict[str, int] = {}
 
     def execute() -> None:
-        nonlocal inserted
         with fenced_statement(session, ledger):
-            inserted = statement.execute().collect()[0]["num_inserted_rows"]
+            answer.update(statement.execute().collect()[0].asDict())
 
     state = commit(execute, uri=uri, ledger=ledger)
-    return MergeResult(version=state.version, inserted=inserted, updated=0, deleted=0)
+    affected = answer or merged_rows(uri, state.stated)
+    return MergeResult(version=state.version, inserted=affected["num_inserted_rows"], updated=0, deleted=0)
 
 
 def _may_have(rows: DataFrame) -> Column:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.merged_rows import merged_rows
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.lake.transaction import commit, fenced_statement
 from cdc_lakehouse.silver.changed_keys import ChangedKeys
@@ -42,19 +43,19 @@ def merge(
     table = DeltaTable.forPath(session, uri).alias("s")
     on = plan.on_key() if keys is None or plan.cleared is not None else plan.on_key() & keys.contain("s")
     statement = _statement(table.merge(changes.alias("f"), on), plan)
-    affected: dict[str, int] = {}
+    answer: dict[str, int] = {}
 
     def execute() -> None:
         with fenced_statement(session, ledger):
-            row = statement.execute().collect()[0]
-        affected.update(row.asDict())
+            answer.update(statement.execute().collect()[0].asDict())
 
     state = commit(execute, uri=uri, ledger=ledger)
+    affected = answer or merged_rows(uri, state.stated)
     return MergeResult(
         version=state.version,
-        inserted=affected.get("num_inserted_rows", 0),
-        updated=affected.get("num_updated_rows", 0),
-        deleted=affected.get("num_deleted_rows", 0),
+        inserted=affected["num_inserted_rows"],
+        updated=affected["num_updated_rows"],
+        deleted=affected["num_deleted_rows"],
     )
 
 
