@@ -10,7 +10,9 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 FETCHED := $(VENV)/.fetched
 # `make test` must be done in 25 minutes on two cores.
-LONG := test_made_up_histories.py test_row_filter.py test_types.py
+LONG := test_made_up_histories.py test_made_up_keys.py test_row_filter.py test_types.py test_ordinary_names.py \
+	test_columns_of_silver.py test_history.py test_own_key.py test_schema_policies.py test_schema_evolution.py \
+	test_schema_change_log.py test_closed_cases.py test_fill.py test_keyless.py
 SHARED := $(CURDIR)/.local/spark-tier
 ATHERIS := .local/fuzz/python/.ready
 # With the local stack's connections, unless the environment names others.
@@ -78,9 +80,11 @@ test-architecture: $(READY) ## Sizes, rooms, pins, secrets
 test-dags: $(READY) ## DAGs and operator, without a database
 	@$(RUN) -m pytest tests/dags
 test-spark: $(FETCHED) ## Cases through the oracle and through real Delta tables
-	@SPARK_TIER_SHARED_IN=$(SHARE) $(RUN) -m pytest tests/spark $(addprefix --ignore tests/spark/,$(LONG))
-test-long: $(FETCHED) ## What `make test` leaves out for time: made-up histories, filters, all types through silver
+	@SPARK_TIER_SHARED_IN=$(SHARE) $(RUN) -m pytest tests/spark -m "not long" $(addprefix --ignore tests/spark/,$(LONG))
+test-long: $(FETCHED) ## What `make test` leaves out for time: made-up histories, all types through silver, guards turned off
 	@$(RUN) -m pytest $(addprefix tests/spark/,$(LONG))
+	@$(RUN) -m pytest tests/spark/test_cases.py -m long
+	@$(RUN) -m pytest tests/crash -m long
 test-source: $(FETCHED) ## Silver beside a real PostgreSQL
 	@$(RUN) -m pytest tests/source
 test-kafka: $(FETCHED) ## Topics as they can be, on a real broker
@@ -89,7 +93,7 @@ test-s3: $(FETCHED) ## A lake in an object store, with one that fails between
 	@$(RUN) -m artifacts fetch --group spark-s3 >/dev/null
 	@$(RUN) -m pytest tests/s3
 test-crash: $(FETCHED) ## A seeded part of `make crash`
-	@$(RUN) -m pytest tests/crash
+	@$(RUN) -m pytest tests/crash -m "not long"
 crash: $(FETCHED) ## What crashes leave, kills, zombies: nothing lost, doubled, half-written. SEED=1, ONLY=kills, RECORD=1
 	@PYTHONPATH=include:tests $(RUN) -m crash --seed $(or $(SEED),1) $(if $(ONLY),--only $(ONLY)) $(if $(PART),--part $(PART)) \
 		$(if $(RECORD),--record)

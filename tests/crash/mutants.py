@@ -249,7 +249,6 @@ MUTANTS: dict[str, Mutant] = {
     "tombstones": Mutant(first_merge_of_moved_keys_ends, "half_written"),
     "tombstones_first": Mutant(first_merge_of_moved_keys_ends, "half_written"),
     "truncate_mark": Mutant(first_merge_of_moved_keys_ends, "half_written"),
-    "buried_delete": Mutant(later_merge_of_moved_keys_ends, "half_written"),
     "new_checkpoint": Mutant(checkpoint_at_its_own_place, "lost"),
     "read_committed": Mutant(everything_once, "half_written"),
     "foreign_commit": Mutant(restored, "lost"),
@@ -262,7 +261,7 @@ MUTANTS: dict[str, Mutant] = {
     "read_again": Mutant(bronze_read_again, "lost"),
     "refold": Mutant(records_that_came_late, "half_written"),
 }
-CASES = tuple(dict.fromkeys(mutant.case for mutant in MUTANTS.values()))
+CASES = (*dict.fromkeys(mutant.case for mutant in MUTANTS.values()), later_merge_of_moved_keys_ends)
 
 
 def _wait_for(path: Path) -> None:

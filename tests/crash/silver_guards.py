@@ -11,7 +11,7 @@ from typing import Any
 from cdc_lakehouse.lake import state
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.row_replacement import RowReplacement
-from cdc_lakehouse.silver import applying, merge, replace_rows, table_merge, tombstones
+from cdc_lakehouse.silver import applying, merge, replace_rows, table_merge
 from crash.switches import by_merge, nothing, switched  # type: ignore[import-not-found]
 
 
@@ -100,15 +100,6 @@ def _tombstones_first() -> None:
     switched(applying, "_applied", "tombstones_first", first)
 
 
-def _buried_delete() -> None:
-    """A delete whose tombstone is there is taken for one that was applied."""
-
-    def not_after(original: Any, one: Any, other: Any) -> Any:
-        return ~original(other, one)
-
-    switched(tombstones, "is_after", "buried_delete", not_after)
-
-
 def _truncate_mark() -> None:
     """A truncate takes away what is there, and is forgotten."""
 
@@ -126,6 +117,5 @@ SILVER_GUARDS: dict[str, Callable[[], None]] = {
     "replacement_fence": _replacement_fence,
     "tombstones": _tombstones,
     "tombstones_first": _tombstones_first,
-    "buried_delete": _buried_delete,
     "truncate_mark": _truncate_mark,
 }

@@ -108,6 +108,7 @@ def test_each_case_is_clean_with_all_guards(golden, bench, moved, case):
     assert problems(case(Trial(bench, golden, moved))) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("guard", MUTANTS)
 def test_without_a_guard_its_case_is_red(golden, bench, moved, guard):
     without = MUTANTS[guard].case(Trial(bench, golden, moved, (guard,)))
