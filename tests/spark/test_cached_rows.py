@@ -35,7 +35,7 @@ def test_a_merge_that_fails_keeps_no_rows(room, name, options, chain, monkeypatc
     chain.session.catalog.clearCache()
     monkeypatch.setattr(room, name, failed)
 
-    with pytest.raises(Exception, match="CAST_INVALID_INPUT" if "filter" in options else ""):
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT" if "filter" in options else "."):
         merged(chain, people(**options), [change(0, 1, "EU", op="c", big="one")])
 
     assert not are_cached(chain)
