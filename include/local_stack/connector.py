@@ -99,8 +99,9 @@ class Connector(Component):
         with Postgres(self.site).connect(SHOP) as connection:
             connection.autocommit = True
             wanted = str(_value(connection, "SELECT pg_current_wal_lsn()"))
-            # something after it, because an idle stream confirms nothing
-            connection.execute("SELECT pg_logical_emit_message(false, %s, 'caught up?')", (_HEARTBEAT,))
+            # Something after it, because an idle stream confirms nothing. In a transaction: behind a restart
+            # the connector looks for the next commit, and drops all it meets before it.
+            connection.execute("SELECT pg_logical_emit_message(true, %s, 'caught up?')", (_HEARTBEAT,))
             deadline = time.monotonic() + seconds
             while True:
                 row = connection.execute(_CONFIRMED, (wanted, SLOT)).fetchone()

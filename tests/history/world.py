@@ -56,14 +56,16 @@ class World:
 
     def wait_until_captured(self, *, seconds: float = _PATIENCE) -> None:
         """Until Kafka has acknowledged every change that is committed now; open transactions do not count."""
+        # An idle stream confirms nothing. In a transaction: behind a restart the connector looks for the next
+        # commit, and drops all it meets before it.
+        wake = "SELECT pg_logical_emit_message(true, 'heartbeat', 'caught up?')"
         with self.connect() as connection:
+            connection.execute(wake)  # behind the place at which a new slot begins
             (wanted,) = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone() or ("",)
             query = "SELECT confirmed_flush_lsn >= %s::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
 
             def confirmed() -> bool:
-                # An idle stream confirms nothing. In a transaction: behind a restart the connector looks for
-                # the next commit, and drops all it meets before it.
-                connection.execute("SELECT pg_logical_emit_message(true, 'heartbeat', 'caught up?')")
+                connection.execute(wake)
                 return connection.execute(query, (wanted, self.name)).fetchone() == (True,)
 
             self._wait(confirmed, seconds=seconds, pause=0.1)
