@@ -12,7 +12,7 @@ FETCHED := $(VENV)/.fetched
 # `make test` must be done in 25 minutes on two cores.
 LONG := test_made_up_histories.py test_made_up_keys.py test_row_filter.py test_types.py test_ordinary_names.py \
 	test_columns_of_silver.py test_history.py test_own_key.py test_schema_policies.py test_schema_evolution.py \
-	test_schema_change_log.py test_closed_cases.py test_fill.py test_keyless.py
+	test_schema_change_log.py test_closed_cases.py test_fill.py test_keyless.py test_late_events.py
 SHARED := $(CURDIR)/.local/spark-tier
 ATHERIS := .local/fuzz/python/.ready
 # With the local stack's connections, unless the environment names others.
@@ -85,6 +85,7 @@ test-long: $(FETCHED) ## What `make test` leaves out for time: made-up histories
 	@$(RUN) -m pytest $(addprefix tests/spark/,$(LONG))
 	@$(RUN) -m pytest tests/spark/test_cases.py -m long
 	@$(RUN) -m pytest tests/crash -m long
+	@$(RUN) -m pytest tests/stack/test_8_histories.py -m long
 test-source: $(FETCHED) ## Silver beside a real PostgreSQL
 	@$(RUN) -m pytest tests/source
 test-kafka: $(FETCHED) ## Topics as they can be, on a real broker
@@ -98,7 +99,7 @@ crash: $(FETCHED) ## What crashes leave, kills, zombies: nothing lost, doubled, 
 	@PYTHONPATH=include:tests $(RUN) -m crash --seed $(or $(SEED),1) $(if $(ONLY),--only $(ONLY)) $(if $(PART),--part $(PART)) \
 		$(if $(RECORD),--record)
 test-stack: $(FETCHED) ## The whole chain, driven through Airflow
-	@$(RUN) -m pytest tests/stack --ignore tests/stack/test_7_cluster.py
+	@$(RUN) -m pytest tests/stack -m "not long" --ignore tests/stack/test_7_cluster.py
 test-cluster: $(FETCHED) ## A Spark cluster with the lake in a bucket; not part of `make test`
 	@$(RUN) -m pytest tests/stack/test_7_cluster.py
 bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain, tables, merge or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1

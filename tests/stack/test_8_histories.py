@@ -44,6 +44,7 @@ def test_a_random_history_leaves_silver_as_postgres_is(stack, driver, folder):
     assert verdict.finding is None, str(verdict)
 
 
+@pytest.mark.long
 def test_a_row_lost_a_row_too_many_and_a_wrong_value_are_found(stack, driver, folder):
     verdict = run_history(
         stack,
