@@ -53,8 +53,12 @@ def bury(
         known = session.read.format("delta").load(uri)
         if _key_types(known, columns) != _key_types(deletes, columns):
             # Columns of the row may be the key: their types grow.
-            own = [F.col(quoted(each.name)).cast(each.dataType).alias(each.name) for each in deletes.schema]
-            kept = known.select(*own).unionByName(deletes)
+            types = {each.name: each.dataType for each in deletes.schema}
+            own = [
+                F.col(key).cast(types[each.name]).alias(each.name)
+                for key, each in zip(keys, columns.key, strict=True)
+            ]
+            kept = known.select(*own, *_PLACE_COLUMNS).unionByName(deletes)
             writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     commit_step(lambda: writer.save(uri), session=session, uri=uri, read=read, cause=cause)
 
