@@ -2,51 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from cdc_lakehouse.config.column_choice import ColumnChoice, Mask
-from cdc_lakehouse.config.loader import load_pipeline
 from cdc_lakehouse.config.mask_secret import mask_secret
 from cdc_lakehouse.config.settings import Connection, Role
 from cdc_lakehouse.errors import InvalidPipelineError, MissingConnectionError
 
-HEAD = """\
-version: 1
-name: shop
-owner: data-platform
-schedule: "*/15 * * * *"
-start_date: 2026-01-01
-tables:
-  - name: orders
-    topics: [shop.public.orders]
-"""
 
-
-@pytest.fixture
-def load(tmp_path: Path):
-    def written(line: str):
-        path = tmp_path / "shop.yaml"
-        path.write_text(f"{HEAD}    {line}\n", encoding="utf-8")
-        return load_pipeline(path).table("orders")
-
-    return written
-
-
-def test_a_table_says_which_columns_and_rows_silver_has(load):
-    table = load("columns: {exclude: [note], rename: {id: number}, mask: {mail: hash, age: null, sex: drop}}")
+def test_a_table_says_which_columns_and_rows_silver_has(load_orders):
+    table = load_orders(
+        "columns: {exclude: [note], rename: {id: number}, mask: {mail: hash, age: null, sex: drop}}"
+    )
 
     assert table.columns == ColumnChoice(
         exclude=("note",),
         rename={"id": "number"},
         mask={"mail": Mask.HASH, "age": Mask.NULL, "sex": Mask.DROP},
     )
-    assert load("filter: \"region = 'EU'\"").filter == "region = 'EU'"
+    assert load_orders("filter: \"region = 'EU'\"").filter == "region = 'EU'"
 
 
-def test_without_a_word_silver_has_all(load):
-    table = load("group: slow")
+def test_without_a_word_silver_has_all(load_orders):
+    table = load_orders("group: slow")
 
     assert table.columns.is_all
     assert table.filter is None
@@ -80,9 +58,9 @@ def test_without_a_word_silver_has_all(load):
         ("filter: ''", "`filter` is empty"),
     ],
 )
-def test_what_cannot_be_meant_is_told_with_its_line(load, line, problem):
+def test_what_cannot_be_meant_is_told_with_its_line(load_orders, line, problem):
     with pytest.raises(InvalidPipelineError) as caught:
-        load(line)
+        load_orders(line)
 
     assert (caught.value.where, caught.value.problem) == (":9, table orders", problem)
 

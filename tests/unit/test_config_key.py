@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from cdc_lakehouse.config.loader import load_pipeline
 from cdc_lakehouse.errors import InvalidPipelineError
 
-HEAD = """\
-version: 1
-name: shop
-owner: data-platform
-schedule: "*/15 * * * *"
-start_date: 2026-01-01
-tables:
-  - name: orders
-    topics: [shop.public.orders]
-"""
+
+def test_a_table_names_the_columns_that_tell_its_rows_apart(load_orders):
+    assert load_orders("key: [region, number]").key == ("region", "number")
+    assert load_orders("group: slow").key is None
 
 
-@pytest.fixture
-def load(tmp_path: Path):
-    def written(line: str):
-        path = tmp_path / "shop.yaml"
-        path.write_text(f"{HEAD}    {line}\n", encoding="utf-8")
-        return load_pipeline(path).table("orders")
-
-    return written
-
-
-def test_a_table_names_the_columns_that_tell_its_rows_apart(load):
-    assert load("key: [region, number]").key == ("region", "number")
-    assert load("group: slow").key is None
-
-
-def test_a_key_has_the_names_of_silver(load):
-    table = load("columns: {rename: {nr: number}, mask: {mail: hash}}\n    key: [number, mail]")
+def test_a_key_has_the_names_of_silver(load_orders):
+    table = load_orders("columns: {rename: {nr: number}, mask: {mail: hash}}\n    key: [number, mail]")
 
     assert table.key == ("number", "mail")
 
@@ -71,8 +47,8 @@ def test_a_key_has_the_names_of_silver(load):
         ),
     ],
 )
-def test_what_cannot_be_a_key_is_told(line, problem, load):
+def test_what_cannot_be_a_key_is_told(line, problem, load_orders):
     with pytest.raises(InvalidPipelineError) as caught:
-        load(line)
+        load_orders(line)
 
     assert caught.value.problem == problem

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.debezium.operations import IMAGES, Operation
 from cdc_lakehouse.errors import KeyNotUniqueError
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.commits import recommitted, with_one_commit
@@ -20,7 +20,6 @@ from cdc_lakehouse.silver.place import PLACE, is_after, literal_place, place_of_
 from cdc_lakehouse.silver.refold import of_keys
 from cdc_lakehouse.silver.row_key import key_of
 
-_IMAGES = (Operation.CREATE, Operation.UPDATE, Operation.READ)
 _AT, _CONTENT, _BEFORE = "_cdc_at", "_cdc_content", "_cdc_step_before"
 _COORDINATE = ("topic", "partition", "offset")
 
@@ -91,7 +90,7 @@ def _are_two_rows(before: Column) -> Column:
     """Of a step and the one before it."""
     op, at, was_at = F.col("op"), F.col(PLACE)["position"], before[PLACE]["position"]
     is_create = op == Operation.CREATE
-    alive = before["op"].isin(*_IMAGES) & (at["epoch"] == was_at["epoch"])
+    alive = before["op"].isin(*IMAGES) & (at["epoch"] == was_at["epoch"])
     # What was sent again is the same, and a snapshot reads a row once.
     alike = (op == before["op"]) & (is_create | ((op == Operation.READ) & (at["phase"] == 0)))
     at_once = alike & (at == was_at) & (F.col(_CONTENT) != before[_CONTENT])

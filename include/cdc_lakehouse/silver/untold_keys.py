@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.debezium.operations import IMAGES, Operation
 from cdc_lakehouse.errors import KeyNotToldError
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.own_key import OwnKey
@@ -39,7 +39,7 @@ def _of_row(rows: DataFrame, own: OwnKey, *, archives: str) -> Column:
     has_after, has_before = (
         F.col("op").isin(*operations)
         for operations in (
-            (Operation.CREATE, Operation.READ, Operation.UPDATE),
+            IMAGES,
             (Operation.UPDATE, Operation.DELETE),
         )
     )
