@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Connection, Role
 from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.database.access import Database
+from cdc_lakehouse.database.positions import LogPosition
+from cdc_lakehouse.lake.confirmations import Confirmation
+from cdc_lakehouse.lake.confirmations_file import read_confirmations, write_confirmations
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.verification.table_verify import Verification
@@ -49,6 +53,16 @@ class Shelf:
         """The connector brings everything up to now to Kafka, whose end moves on."""
         self.kafka_end += 10
         self.connector.confirm()
+
+    def observe(self, *, up_to: str | None = None) -> None:
+        """An ingest has asked Connect and then Kafka; the position is that of now."""
+        row = self.connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
+        assert row is not None
+        seen = Confirmation(LogPosition.from_text(up_to or row[0]), None, 0, {SOURCE: {0: self.kafka_end}})
+        uri = self.lake.confirmations(self.table().group)
+        address = self.verification().database.settings.address
+        known = replace(read_confirmations(uri), address=address)
+        write_confirmations(uri, known.observing({TABLE: seen}))
 
     def silver(
         self,

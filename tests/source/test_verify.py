@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from cdc_lakehouse.errors import (
     SourceTableMissingError,
     SourceUnavailableError,
 )
+from cdc_lakehouse.lake.confirmations_file import read_confirmations, write_confirmations
 from cdc_lakehouse.lake.files import read_text
 from cdc_lakehouse.preflight.source import source_finding
 from cdc_lakehouse.verification.source import snapshot_of
@@ -163,6 +165,60 @@ def test_a_silver_that_has_not_read_up_to_the_mark_may_still_bring_it(items):
     items.deliver()
     items.verify()
     items.silver(wrong, read_to=items.kafka_end - 1)
+
+    assert items.verdict() == "open"
+
+
+def test_what_the_ingest_observed_is_enough(items):
+    """No slot has to say anything: nobody reads it here."""
+    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
+    items.connector.stop()
+    items.silver(wrong)
+    items.verify()
+    items.observe()
+    items.silver(wrong)
+
+    assert items.verdict() == "different"
+
+
+def test_an_observation_that_silver_has_not_read_settles_nothing(items):
+    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
+    items.connector.stop()
+    items.silver(wrong)
+    items.verify()
+    items.kafka_end += 10
+    items.observe()
+    items.silver(wrong, read_to=items.kafka_end - 1)
+
+    assert items.verdict() == "open"
+
+
+def test_a_slot_ahead_of_what_connect_has_committed_does_not_make_a_late_row_wrong(items):
+    """One partition takes no records; another one's are acknowledged, and the slot has the last position."""
+    items.observe(up_to="0/1")
+    items.sql("INSERT INTO items VALUES (4, 'late')")
+    items.silver(ROWS)
+
+    verdicts = []
+    for _ in range(3):
+        verdicts.append(items.verdict())
+        items.deliver()
+        items.silver(ROWS)
+        items.observe(up_to="0/1")
+
+    assert verdicts == ["open"] * 3
+
+
+def test_an_observation_of_another_source_says_nothing(items):
+    """A restored copy at another address has positions of its own."""
+    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
+    items.connector.stop()
+    items.silver(wrong)
+    items.verify()
+    items.observe()
+    uri = items.lake.confirmations(items.table().group)
+    write_confirmations(uri, replace(read_confirmations(uri), address="elsewhere:5432/shop"))
+    items.silver(wrong)
 
     assert items.verdict() == "open"
 

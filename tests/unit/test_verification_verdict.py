@@ -14,6 +14,7 @@ from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.verification.differences import Difference, Key
 from cdc_lakehouse.verification.differences import Kind as Differs
 from cdc_lakehouse.verification.verdict import (
+    Delivery,
     Judgement,
     Look,
     OpenKey,
@@ -105,9 +106,22 @@ def test_a_topic_that_was_made_again_settles_nothing():
 
 def test_only_looks_that_the_connector_has_passed_learn_where_kafka_ends():
     keys = (OpenKey(("a",), "x", Look(FIRST)), OpenKey(("b",), "x", Look(SECOND)))
-    found = delivered(keys, LogPosition(150), {TOPIC: {0: 9}})
+    found = delivered(keys, [Delivery(LogPosition(150), {TOPIC: {0: 9}})])
 
     assert [key.since.ends for key in found] == [{TOPIC: {0: 9}}, None]
+
+
+def test_a_look_waits_for_the_first_delivery_that_serves_and_for_no_later_one():
+    found = [
+        Delivery(LogPosition(90), {TOPIC: {0: 3}}),
+        Delivery(LogPosition(110), {}),
+        Delivery(LogPosition(150), {TOPIC: {0: 9}}),
+        Delivery(LogPosition(250), {TOPIC: {0: 12}}),
+    ]
+    waiting, told = OpenKey(("a",), "x", Look(FIRST)), known()
+
+    assert [key.since.ends for key in delivered([waiting, told], found)] == [{TOPIC: {0: 9}}] * 2
+    assert delivered([waiting], found[:2]) == (waiting,)
 
 
 @dataclass
@@ -142,7 +156,7 @@ class World:
         at = ledger(p0=self.applied)
         now = Look(LogPosition(len(self.log)))
         told = judge(found, self.looks, now, has_applied=lambda look: has_read(at, look.ends))
-        keys = delivered(told.keys, LogPosition(self.in_kafka), {TOPIC: {0: self.in_kafka}})
+        keys = delivered(told.keys, [Delivery(LogPosition(self.in_kafka), {TOPIC: {0: self.in_kafka}})])
         self.looks = {key.key: key for key in keys}
         return told
 

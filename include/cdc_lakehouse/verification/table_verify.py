@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from cdc_lakehouse.application.per_table import UnfinishedError
 from cdc_lakehouse.config.models import OutOfRange, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
-from cdc_lakehouse.database.access import Database, confirmed_by
+from cdc_lakehouse.database.access import Database
 from cdc_lakehouse.errors import SilverDiffersError, SourceTableMissingError
 from cdc_lakehouse.lake.ends import has_read, is_of_the_past
-from cdc_lakehouse.lake.ledger import Ends
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.verification.columns import ColumnPlan, KeyNotComparedError, plan_columns
 from cdc_lakehouse.verification.compare import Comparison, compare
+from cdc_lakehouse.verification.deliveries import AskEnds, Deliveries
 from cdc_lakehouse.verification.looks import read_looks, write_looks
 from cdc_lakehouse.verification.sides import silver_batches, source_batch
 from cdc_lakehouse.verification.source import Relation, SourceSnapshot, snapshot_of
 from cdc_lakehouse.verification.subject import NotComparedError, Subject, subject_of
 from cdc_lakehouse.verification.told import Verified, counts_of, kinds_in_words, lacks_in_words, report_of
-from cdc_lakehouse.verification.verdict import (
-    Look,
-    OpenKey,
-    Verdict,
-    delivered,
-    judge,
-)
+from cdc_lakehouse.verification.verdict import Look, OpenKey, Verdict, judge
 
-AskEnds = Callable[[str], Ends]
-"""How far Kafka goes with a topic, now."""
 _FEW = 3
 
 
@@ -92,20 +83,18 @@ class Verification:
 
     def _earlier(self, table: Table, subject: Subject) -> dict[tuple[str, ...], OpenKey]:
         known = read_looks(self.lake.looks(table.name), columns=subject.key)
-        return {
-            key: each for key, each in known.items() if not is_of_the_past(subject.ledger, each.since.ends)
-        }
+        told = self._deliveries.told_before(known.values(), table, subject)
+        return {each.key: each for each in told if not is_of_the_past(subject.ledger, each.since.ends)}
 
     def _remember(self, table: Table, found: Verified) -> None:
-        """Asked for in this order: first what the connector has delivered, then how far Kafka goes."""
         if self.dry_run:
             return
-        keys = found.judgement.keys
-        if any(key.since.ends is None for key in keys):
-            confirmed = confirmed_by(self.database.slots())
-            if confirmed is not None and any(confirmed >= key.since.mark for key in keys):
-                keys = delivered(keys, confirmed, self.ends(found.subject.topic))
+        keys = self._deliveries.told_after(found.judgement.keys, table, found.subject)
         write_looks(self.lake.looks(table.name), keys, columns=found.subject.key)
+
+    @property
+    def _deliveries(self) -> Deliveries:
+        return Deliveries(self.lake, self.database, self.ends)
 
 
 def _rows_compared(

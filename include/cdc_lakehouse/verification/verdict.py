@@ -8,7 +8,7 @@ source has no row, silver's row must be the same one: what deleted it came befor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -31,6 +31,15 @@ class Look:
     mark: LogPosition
     ends: Ends | None = None
     """Of Kafka's partitions, once all up to the mark was in them; who has read them knows all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Who has read Kafka to `ends` has everything up to `position`."""
+
+    position: LogPosition
+    ends: Ends
+    """Empty where the topic is gone: then nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +94,16 @@ def judge(
     return Judgement(tuple(wrong), tuple(late), tuple(keys))
 
 
-def delivered(keys: Sequence[OpenKey], confirmed: LogPosition | None, ends: Ends) -> tuple[OpenKey, ...]:
-    """The same keys; looks whose mark the connector has passed know what silver must read for them.
+def delivered(keys: Iterable[OpenKey], found: Sequence[Delivery]) -> tuple[OpenKey, ...]:
+    """The same keys; looks whose mark is delivered know what silver must read for them.
 
-    `ends` are empty where the topic is gone: then nobody knows.
+    Of what was `found` the first that serves: no silver has to read more than that.
     """
 
     def told(look: Look) -> Look:
-        passed = confirmed is not None and confirmed >= look.mark
-        return replace(look, ends=ends) if look.ends is None and passed and ends else look
+        if look.ends is not None:
+            return look
+        ends = (each.ends for each in found if each.position >= look.mark and each.ends)
+        return replace(look, ends=next(ends, None))
 
     return tuple(replace(key, since=told(key.since)) for key in keys)
