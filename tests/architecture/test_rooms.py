@@ -24,7 +24,7 @@ PACKAGE = "include/cdc_lakehouse/"
 @pytest.fixture
 def layers(root: Path) -> set[str]:
     contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (contract,) = (contract for contract in contracts if contract["type"] == "layers")
+    (contract,) = (each for each in contracts if each.get("containers") == ["cdc_lakehouse"])
     return {room.strip() for line in contract["layers"] for room in line.split("|")}
 
 

@@ -26,8 +26,8 @@ from cdc_lakehouse.lake.tables import create_if_missing
 from cdc_lakehouse.lake.transaction import fenced_statement
 from cdc_lakehouse.silver.look import MergeTask, look_at
 from cdc_lakehouse.silver.plan import first_ledger
+from cdc_lakehouse.silver.schema.table_schema import silver_properties, silver_schema
 from cdc_lakehouse.silver.table_merge import merge_table
-from cdc_lakehouse.silver.table_schema import silver_properties, silver_schema
 
 PIPELINE, TABLE, TOPIC = "bench", "orders", "shop.public.orders"
 SOURCE = f"{TOPIC}@topic-1"

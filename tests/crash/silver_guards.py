@@ -11,7 +11,8 @@ from typing import Any
 from cdc_lakehouse.lake import state
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.row_replacement import RowReplacement
-from cdc_lakehouse.silver import applying, merge, replace_rows, table_merge
+from cdc_lakehouse.silver import applying, table_merge
+from cdc_lakehouse.silver.writing import merge, replace_rows
 from crash.switches import by_merge, nothing, switched  # type: ignore[import-not-found]
 
 

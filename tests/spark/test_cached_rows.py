@@ -9,7 +9,7 @@ from chain import Chain  # type: ignore[import-not-found]
 from people import change, merged, people  # type: ignore[import-not-found]
 
 from cdc_lakehouse.lake.row_replacement import RowReplacement
-from cdc_lakehouse.silver import history
+from cdc_lakehouse.silver.history import keeping
 
 NO_NUMBER = "cast(region as int) > 0"
 
@@ -26,8 +26,8 @@ def are_cached(chain: Chain) -> bool:
     ("room", "name", "options"),
     [
         (RowReplacement, "add", {}),
-        (history, "merge_history", {"history": True}),
-        (history, "follow_silver", {"filter": NO_NUMBER}),
+        (keeping, "merge_history", {"history": True}),
+        (keeping, "follow_silver", {"filter": NO_NUMBER}),
     ],
     ids=["by place", "history", "filter"],
 )

@@ -16,8 +16,8 @@ from cdc_lakehouse.config.mask_secret import MaskSecret
 from cdc_lakehouse.contract import ENV_CONNECTION_STORAGE, TableStatus
 from cdc_lakehouse.errors import InvalidShapeError, MissingConnectionError, ShapeChangedError
 from cdc_lakehouse.lake.bronze_schema import columns_in
-from cdc_lakehouse.silver.shape import plan_shape
-from cdc_lakehouse.silver.shaping import shaped
+from cdc_lakehouse.silver.columns.shape import plan_shape
+from cdc_lakehouse.silver.columns.shaping import shaped
 
 SECRET = "a secret that nobody may ever read"
 OTHER = "another secret that nobody may read"

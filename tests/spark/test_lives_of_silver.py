@@ -20,7 +20,7 @@ from cdc_lakehouse.silver import applying
 from cdc_lakehouse.silver.look import MergeTask, look_at
 from cdc_lakehouse.silver.table_merge import merge_table
 
-STANDING_OF = "cdc_lakehouse.silver.tombstones.standing_of"
+STANDING_OF = "cdc_lakehouse.silver.writing.tombstones.standing_of"
 PLAIN = people(history=True)
 GONE = [change(0, 1, "EU", op="c", big="one"), change(1, 2, "EU", op="c", big="two"), change(2, 2, op="d")]
 MASKS = {

@@ -13,9 +13,9 @@ from shapes import NAME, SECOND, SHAPED, know, logged, record, rows, shapes, typ
 
 from cdc_lakehouse.inspection.catalog import Catalog
 from cdc_lakehouse.inspection.query import LakeQueries
-from cdc_lakehouse.silver import follow
-from cdc_lakehouse.silver.change_log import Occasion, keep
-from cdc_lakehouse.silver.evolution import ChangeKind, ColumnChange
+from cdc_lakehouse.silver.schema import follow
+from cdc_lakehouse.silver.schema.change_log import Occasion, keep
+from cdc_lakehouse.silver.schema.evolution import ChangeKind, ColumnChange
 
 OLD, NEW, NEWER = shapes(
     {"a": "decimal(5,2)"}, {"a": "decimal(7,2)", "b": "int"}, {"a": "decimal(9,2)", "b": "int"}

@@ -17,9 +17,9 @@ from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import Job
 from cdc_lakehouse.errors import ForeignCommitError, SupersededError
 from cdc_lakehouse.lake.state import read_state
-from cdc_lakehouse.silver import append_merge, merge, replace_rows
 from cdc_lakehouse.silver.look import MergeTask, look_at
 from cdc_lakehouse.silver.table_merge import merge_table
+from cdc_lakehouse.silver.writing import append_merge, merge, replace_rows
 
 SOFT = table_of("orders", deletes="soft")
 APPENDED = table_of("orders", mode="append")

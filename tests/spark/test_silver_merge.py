@@ -29,8 +29,8 @@ from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.transaction import fenced_statement
 from cdc_lakehouse.silver.examine import examine
+from cdc_lakehouse.silver.folding.place import SOURCE_EPOCH
 from cdc_lakehouse.silver.job import merge_tables
-from cdc_lakehouse.silver.place import SOURCE_EPOCH
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 from cdc_lakehouse.debezium.decode import decode
 from cdc_lakehouse.debezium.schema_facts import row_fields
-from cdc_lakehouse.silver.whole_before import values_for_nothing
+from cdc_lakehouse.silver.own_key.whole_before import values_for_nothing
 from unit.captured_records import Topic, topics  # type: ignore[import-not-found]
 
 WHOLE = {"toasted_full", "keyless"}

@@ -27,13 +27,15 @@ def lines(stream: io.StringIO) -> list[str]:
 
 
 def test_a_line_is_one_json_object_with_the_facts_as_keys(stream):
-    logging.getLogger("cdc_lakehouse.silver.merge").info("batch merged", extra={"table": "orders", "rows": 3})
+    logging.getLogger("cdc_lakehouse.silver.writing.merge").info(
+        "batch merged", extra={"table": "orders", "rows": 3}
+    )
 
     assert [json.loads(line) for line in lines(stream)] == [
         {
             "log": "cdc_lakehouse",
             "level": "INFO",
-            "logger": "silver.merge",
+            "logger": "silver.writing.merge",
             "event": "batch merged",
             "table": "orders",
             "rows": 3,

@@ -6,7 +6,7 @@ import pytest
 
 from cdc_lakehouse.config.models import OnSchemaChange
 from cdc_lakehouse.errors import IncompatibleSchemaError, NotSupportedYetError, SchemaChangedError
-from cdc_lakehouse.silver.evolution import (
+from cdc_lakehouse.silver.schema.evolution import (
     ChangeKind,
     ColumnChange,
     Writer,

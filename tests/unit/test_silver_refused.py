@@ -11,7 +11,7 @@ from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.silver.examine import WorkFacts
-from cdc_lakehouse.silver.refused import may_have_gone_back
+from cdc_lakehouse.silver.late.refused import may_have_gone_back
 
 WORK = {SOURCE: {0: (10, 20)}}
 FACTS = WorkFacts(

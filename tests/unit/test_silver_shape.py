@@ -10,7 +10,7 @@ import pytest
 from cdc_lakehouse.config.column_choice import ColumnChoice, Mask
 from cdc_lakehouse.debezium.columns import Column, TableColumns
 from cdc_lakehouse.errors import InvalidShapeError
-from cdc_lakehouse.silver.shape import Shape, plan_shape, reshaped
+from cdc_lakehouse.silver.columns.shape import Shape, plan_shape, reshaped
 
 ID, NAME, MAIL, TOTAL = (
     Column("id", pa.int64()),

@@ -15,14 +15,14 @@ from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.silver_mode import UNAVAILABLE
 from cdc_lakehouse.lake.spans import together
 from cdc_lakehouse.silver.changes import Changes
-from cdc_lakehouse.silver.event_identity import COORDINATE, TOPIC, coordinate
 from cdc_lakehouse.silver.examine import examine
+from cdc_lakehouse.silver.folding.event_identity import COORDINATE, TOPIC, coordinate
+from cdc_lakehouse.silver.folding.place import PLACE, place_of_event
+from cdc_lakehouse.silver.folding.told_rows import tells_row
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.passed_over import passed_over
-from cdc_lakehouse.silver.place import PLACE, place_of_event
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import ROW_OPS, bronze_rows, changed_behind, work_of
-from cdc_lakehouse.silver.told_rows import tells_row
 from cdc_lakehouse.silver.work import Work
 
 _APPENDED = (*ROW_OPS, Operation.TRUNCATE)

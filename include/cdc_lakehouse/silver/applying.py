@@ -15,17 +15,17 @@ from cdc_lakehouse.lake.state import is_there
 from cdc_lakehouse.lake.steps import Cause
 from cdc_lakehouse.lake.tables import life_of, schema_of
 from cdc_lakehouse.silver.append import keys_of
-from cdc_lakehouse.silver.append_merge import append
-from cdc_lakehouse.silver.changed_keys import ChangedKeys
 from cdc_lakehouse.silver.changes import Changes
-from cdc_lakehouse.silver.evolution import SYSTEM_PREFIX
-from cdc_lakehouse.silver.history import keep_history
+from cdc_lakehouse.silver.folding.refold import REFOLDED
+from cdc_lakehouse.silver.history.keeping import keep_history
 from cdc_lakehouse.silver.look import MergeTask
-from cdc_lakehouse.silver.merge import MergeResult, merge
-from cdc_lakehouse.silver.merge_plan import MergePlan
-from cdc_lakehouse.silver.refold import REFOLDED
-from cdc_lakehouse.silver.replace_rows import MOST_CHANGES, replace_rows, suits
-from cdc_lakehouse.silver.tombstones import bury
+from cdc_lakehouse.silver.schema.evolution import SYSTEM_PREFIX
+from cdc_lakehouse.silver.writing.append_merge import append
+from cdc_lakehouse.silver.writing.changed_keys import ChangedKeys
+from cdc_lakehouse.silver.writing.merge import MergeResult, merge
+from cdc_lakehouse.silver.writing.merge_plan import MergePlan
+from cdc_lakehouse.silver.writing.replace_rows import MOST_CHANGES, replace_rows, suits
+from cdc_lakehouse.silver.writing.tombstones import bury
 
 
 def apply_changes(

@@ -12,16 +12,16 @@ from cdc_lakehouse.config.models import Deletes, Table
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.silver.clearing import cleared_by
+from cdc_lakehouse.silver.columns.row_filter import count_outside, filtered, refuse_filter
 from cdc_lakehouse.silver.examine import WorkFacts
-from cdc_lakehouse.silver.folding import Folded, Folding
+from cdc_lakehouse.silver.folded import Folded, Folding
+from cdc_lakehouse.silver.folding.clearing import cleared_by
+from cdc_lakehouse.silver.folding.refold import REFOLDED
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.made_by import settings_of
 from cdc_lakehouse.silver.read import events
-from cdc_lakehouse.silver.refold import REFOLDED
-from cdc_lakehouse.silver.row_filter import count_outside, filtered, refuse_filter
-from cdc_lakehouse.silver.tombstones import without_buried
 from cdc_lakehouse.silver.work import Work, work_at
+from cdc_lakehouse.silver.writing.tombstones import without_buried
 
 
 @dataclass(frozen=True, slots=True)

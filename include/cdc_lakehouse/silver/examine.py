@@ -20,11 +20,10 @@ from cdc_lakehouse.lake.applied import Applied, Reached
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.place import Place
-from cdc_lakehouse.silver.misfits import refuse_misfits
+from cdc_lakehouse.silver.folding.place import PLACE, SOURCE_EPOCH, place_of_event
 from cdc_lakehouse.silver.mode import NO_COLUMNS, got_its_key_later
-from cdc_lakehouse.silver.place import PLACE, SOURCE_EPOCH, place_of_event
-from cdc_lakehouse.silver.read import ROW_OPS
-from cdc_lakehouse.silver.rekeying import HALF
+from cdc_lakehouse.silver.read import HALF, ROW_OPS
+from cdc_lakehouse.silver.schema.misfits import refuse_misfits
 
 SNAPSHOT_ENDS = ("last", "last_in_data_collection")
 """What the last row of a snapshot says: of a table, or of all of them."""

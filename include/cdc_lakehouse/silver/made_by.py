@@ -16,7 +16,7 @@ from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.state import is_there
 from cdc_lakehouse.lake.steps import standing_of
 from cdc_lakehouse.lake.tables import columns_of
-from cdc_lakehouse.silver.shape import reshaped
+from cdc_lakehouse.silver.columns.shape import reshaped
 
 
 def settings_of(table: Table, secret: MaskSecret | None) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from cdc_lakehouse.lake.ledger import Kind, Ledger, Ranges
 from cdc_lakehouse.lake.progress import Progress, Span, shared, subtracted
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans, coarse, each_span, offsets_in, together, without
-from cdc_lakehouse.silver.clearing import waits_for_the_rest
+from cdc_lakehouse.silver.folding.clearing import waits_for_the_rest
 
 MOST_PARTS = 1_000
 """Of `passed_over` in a ledger: every attempt reads it."""

@@ -13,9 +13,11 @@ from cdc_lakehouse.lake.coordinates import in_ranges, in_spans, source_epoch, wi
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans
-from cdc_lakehouse.silver.place import PLACE, SOURCE_EPOCH, place_of_event
+from cdc_lakehouse.silver.folding.place import PLACE, SOURCE_EPOCH, place_of_event
 
 ROW_OPS = sorted(ROW_OPERATIONS)
+HALF = "_cdc_half"
+"""Where a table names its key: `d` or `c` of an update that changed it, one record in two rows."""
 
 
 def bronze_rows(session: SparkSession, uri: str, *, version: int, held: Ledger) -> DataFrame:

@@ -25,14 +25,11 @@ from cdc_lakehouse.silver.append import appended_changes
 from cdc_lakehouse.silver.applying import apply_changes
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.claiming import claim_beside
-from cdc_lakehouse.silver.evolution import refuse_system_names
-from cdc_lakehouse.silver.follow import follow_bronze
 from cdc_lakehouse.silver.look import MergeTask
-from cdc_lakehouse.silver.merge import MergeResult
-from cdc_lakehouse.silver.merge_plan import DELETED
 from cdc_lakehouse.silver.plan import next_ledger, standing_on
-from cdc_lakehouse.silver.replace_rows import MOST_CHANGES
-from cdc_lakehouse.silver.table_schema import (
+from cdc_lakehouse.silver.schema.evolution import refuse_system_names
+from cdc_lakehouse.silver.schema.follow import follow_bronze
+from cdc_lakehouse.silver.schema.table_schema import (
     add_system_columns,
     as_wide_as,
     silver_properties,
@@ -40,6 +37,9 @@ from cdc_lakehouse.silver.table_schema import (
     switch_vectors,
 )
 from cdc_lakehouse.silver.unchanged import refuse_changed
+from cdc_lakehouse.silver.writing.merge import MergeResult
+from cdc_lakehouse.silver.writing.merge_plan import DELETED
+from cdc_lakehouse.silver.writing.replace_rows import MOST_CHANGES
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,1 @@
+"""Which columns and rows silver has of those of bronze (decision 0030)."""

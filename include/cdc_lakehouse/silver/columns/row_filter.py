@@ -1,0 +1,93 @@
+"""Which rows silver has: a condition on its columns (`filter`, decision 0030).
+
+A change whose row does not satisfy it leaves silver like a deleted one, and its place stays known, so that
+no older event brings the row back. A NULL counts as false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from cdc_lakehouse.debezium.columns import TableColumns
+from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.errors import InvalidShapeError
+from cdc_lakehouse.lake.names import quoted
+from cdc_lakehouse.silver.folding.fold import GONE, IMAGE_AT, TOLD_AT
+
+_OUTSIDE = "_cdc_fold_outside"
+"""Column of changes: whether there is a row and it does not satisfy the rule."""
+_OF_THE_ROW = ("AttributeReference", "Literal")
+"""What the leaves of a condition may be; others ask the clock, the session or another table."""
+
+
+def filtered(
+    changes: DataFrame, rule: str, columns: TableColumns, *, lacking: Sequence[str], keeps_deleted: bool
+) -> DataFrame:
+    """`changes` among which rows that do not satisfy `rule` are gone.
+
+    With `keeps_deleted` silver keeps their keys and no value: of a row that never satisfied the rule it
+    would otherwise show all.
+    """
+    outside = F.col(IMAGE_AT).isNotNull() & ~F.coalesce(F.expr(rule), F.lit(False))
+    replaced = {GONE: F.col(GONE) | outside, _OUTSIDE: outside}
+    if keeps_deleted:
+        keys = {column.name for column in columns.key}
+        for column in columns.row:
+            if column.name not in keys:
+                replaced[column.name] = F.when(~outside, F.col(quoted(column.name)))
+        if lacking:
+            # As if an event told that there is nothing, or the merge would take silver's value.
+            told = F.struct(*(F.col(IMAGE_AT).alias(name) for name in lacking))
+            replaced[TOLD_AT] = F.when(outside, told).otherwise(F.col(TOLD_AT))
+    return changes.withColumns(replaced)
+
+
+def count_outside(filtered_changes: DataFrame) -> int:
+    count: int = filtered_changes.where(F.col(_OUTSIDE)).count()
+    return count
+
+
+def keys_with_untold_values(events: DataFrame) -> DataFrame:
+    """Their rows must be known in full before the rule can be asked, and silver may not have them."""
+    return events.where(F.size("unavailable") > 0).select("key")
+
+
+def keys_that_moved(events: DataFrame) -> DataFrame:
+    """Keys whose rows left values under other keys: silver does not name those that it leaves out."""
+    return events.where((F.col("op") == Operation.CREATE) & (F.size("unavailable") > 0)).select("key")
+
+
+def refuse_filter(changes: DataFrame, rule: str, columns: TableColumns, *, table: str) -> None:
+    """Raises where `rule` is no condition on the source's columns of `changes` alone."""
+    names = {column.name for column in columns.row}
+    schema = StructType([field for field in changes.schema if field.name in names])
+    empty = changes.sparkSession.createDataFrame([], schema)
+    try:
+        condition = _condition(empty.where(rule))
+    except (AnalysisException, ParseException) as exc:
+        raise InvalidShapeError(table=table, setting="filter", problem=_reason(exc)) from exc
+    leaves = _each(condition.collectLeaves())
+    foreign = [leaf for leaf in leaves if leaf.getClass().getSimpleName() not in _OF_THE_ROW]
+    if foreign or not condition.deterministic():
+        what = foreign[0].sql() if foreign else rule
+        problem = f"{what} is not told by the row alone: no clock, chance, session or other table"
+        raise InvalidShapeError(table=table, setting="filter", problem=problem)
+
+
+def _condition(frame: DataFrame) -> Any:
+    """Spark's own expression, names resolved."""
+    return frame._jdf.queryExecution().analyzed().condition()
+
+
+def _each(sequence: Any) -> list[Any]:
+    return [sequence.apply(place) for place in range(sequence.size())]
+
+
+def _reason(exc: AnalysisException | ParseException) -> str:
+    return " ".join(str(exc).split("\n\n", 1)[0].split("; line ", 1)[0].split())

@@ -1,0 +1,1 @@
+"""Fold the events of keys to one change each: order, places, what a row brings along."""

@@ -1,0 +1,1 @@
+"""The versions of each row, and where each stood (`cdc-semantics` §9)."""

@@ -1,0 +1,90 @@
+"""Keep the history of a table: the versions of its rows, each from where to where it stood."""
+
+from __future__ import annotations
+
+import logging
+
+from pyspark.sql import DataFrame, SparkSession
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.errors import SupersededError
+from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.steps import Cause, Standing, commit_step, standing_of
+from cdc_lakehouse.lake.tables import schema_of
+from cdc_lakehouse.silver.changes import Changes
+from cdc_lakehouse.silver.history.cutting import Cutting
+from cdc_lakehouse.silver.history.merge import merge_history
+from cdc_lakehouse.silver.history.schema import follow_silver, history_schema, refuse_unknown
+from cdc_lakehouse.silver.look import MergeTask
+
+logger = logging.getLogger(__name__)
+
+
+def keep_history(
+    session: SparkSession, application: Application, task: MergeTask, changes: Changes, *, cause: Cause
+) -> None:
+    """Write what the merge will do to silver, before it does. A second call writes the same rows.
+
+    A history that is new, that missed steps of silver, or whose silver is made anew, is cut from all that
+    bronze holds.
+    """
+    option, lake, name = task.table.history, application.lake, task.table.name
+    if option is None:
+        return
+    silver = schema_of(session, lake.silver(name))
+    if silver is None:
+        return
+    uri, wanted = lake.history(name), history_schema(silver)
+    refuse_unknown(option.columns, wanted, table=name)
+    schema = follow_silver(
+        session,
+        uri,
+        wanted=wanted,
+        columns=changes.columns,
+        table=name,
+        vectors=task.table.deletion_vectors,
+    )
+    read = standing_of(uri)
+    cutting = Cutting(
+        changes=changes,
+        before=task.before.applied,
+        schema=schema,
+        tracked=option.columns,
+        history=_at(session, uri, read.version),
+        silver=_silver(session, application, task),
+        whole=read.life != cause.life or _has_missed(read, task),
+    )
+    rows = cutting.rows().persist()
+    try:
+        commit_step(
+            lambda: merge_history(session, uri, rows, keys=cutting.keys),
+            session=session,
+            uri=uri,
+            read=read,
+            cause=cause,
+        )
+    finally:
+        rows.unpersist()
+    logger.info("history committed", extra={"seq": cause.silver, "cut_anew": cutting.whole})
+
+
+def _has_missed(read: Standing, task: MergeTask) -> bool:
+    """Unless its newest step was written by who made silver's, or for the next one by who ended before that.
+
+    Another attempt may have come in between, with a step of its own.
+    """
+    of = {task.before.seq: read.attempt, task.before.seq + 1: read.behind}
+    return read.silver is None or of.get(read.silver) != task.before.attempt
+
+
+def _silver(session: SparkSession, application: Application, task: MergeTask) -> DataFrame:
+    """As the step before left it: later ones belong to another attempt."""
+    uri = application.lake.silver(task.table.name)
+    state = read_state(uri, table=task.table.name)
+    if state is None or state.seq != task.before.seq:
+        raise SupersededError(table=task.table.name, seq=task.before.seq, attempt=application.attempt)
+    return _at(session, uri, state.version)
+
+
+def _at(session: SparkSession, uri: str, version: int) -> DataFrame:
+    return session.read.format("delta").option("versionAsOf", version).load(uri)

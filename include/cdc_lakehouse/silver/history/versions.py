@@ -1,0 +1,120 @@
+"""Cut the steps of a key into versions, each from its own place to the next step's (`cdc-semantics` §9).
+
+A step is an event, or what silver had of the row: all of its columns, and which of them it does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.window import WindowSpec
+
+from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.lake.names import quoted
+from cdc_lakehouse.silver.folding.place import PLACE
+from cdc_lakehouse.silver.history.endings import TS, first_ending
+
+STEP = "_cdc_step"
+"""Column of a step: what it is (`op`, `place`, `ts`, `is_base`), and as what its version began (`begun`)."""
+UNTOLD = "_cdc_step_untold"
+"""Names of the columns that it does not tell; never null."""
+_CUT, _SEGMENT, _UNTIL, _VERSION = (f"_cdc_step_{name}" for name in ("cut", "segment", "until", "version"))
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    keys: Sequence[str]
+    names: Sequence[str]
+    """Columns of the source, the keys among them."""
+    lacking: Sequence[str]
+    """Columns that some step does not tell."""
+    tracked: Sequence[str] | None
+    """A new version where one of these changes; with None every image is one."""
+
+    def of(self, steps: DataFrame, endings: DataFrame) -> DataFrame:
+        """Rows of a history. No two steps of a key stand at one place; what silver had stands first."""
+        cut = steps.crossJoin(F.broadcast(endings)).withColumn(_UNTIL, self._until())
+        until = F.col(_UNTIL)
+        ends = self._is_delete() | until["is_ending"] | (until["op"] == Operation.DELETE)
+        told = self._told(cut.withColumn(_CUT, F.coalesce(ends, F.lit(False)))).where(~self._is_delete())
+        return self._rows(told if self.tracked is None else self._joined(told, self.tracked))
+
+    def _until(self) -> Column:
+        following = F.lead(STEP).over(self._in_order())
+        ending = first_ending(F.col(STEP)["place"], following["place"])
+        is_ending = ending.isNotNull()
+        return F.struct(
+            F.when(is_ending, ending[PLACE]).otherwise(following["place"]).alias("place"),
+            F.when(is_ending, ending[TS]).otherwise(following["ts"]).alias("ts"),
+            F.when(~is_ending, following["op"]).alias("op"),
+            is_ending.alias("is_ending"),
+        )
+
+    def _told(self, steps: DataFrame) -> DataFrame:
+        """What a step does not tell is what was told last, since the row began."""
+        if not self.lacking:
+            return steps
+        begins = F.coalesce(F.lag(_CUT).over(self._in_order()), F.lit(True)) | self._came_from_another_key()
+        begun = F.sum(begins.cast("int")).over(self._in_order().rowsBetween(Window.unboundedPreceding, 0))
+        so_far = Window.partitionBy(*self._quoted_keys(), _SEGMENT).orderBy(*self._order())
+        so_far = so_far.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+
+        def last_told(name: str) -> Column:
+            tells = ~F.array_contains(UNTOLD, name) & ~self._is_delete()
+            value = F.when(tells, F.struct(F.col(quoted(name)).alias("value")))
+            return F.last(value, ignorenulls=True).over(so_far)
+
+        found = {name: last_told(name) for name in self.lacking}
+        open_ones = [F.when(value.isNull(), F.lit(name)) for name, value in found.items()]
+        others = F.array_except(UNTOLD, F.array(*(F.lit(name) for name in self.lacking)))
+        untold = F.concat(F.array_compact(F.array(*open_ones)), others)
+        values = {name: value["value"] for name, value in found.items()}
+        return steps.withColumn(_SEGMENT, begun).withColumns({**values, UNTOLD: untold})
+
+    def _joined(self, images: DataFrame, tracked: Sequence[str]) -> DataFrame:
+        """Images in which no tracked column changes are one version: it began as the first, is the last."""
+        before = self._in_order()
+        changes = [~F.col(quoted(name)).eqNullSafe(F.lag(quoted(name)).over(before)) for name in tracked]
+        begins = F.coalesce(F.lag(_CUT).over(before), F.lit(True)) | reduce(or_, changes, F.lit(False))
+        version = F.sum(begins.cast("int")).over(before.rowsBetween(Window.unboundedPreceding, 0))
+        numbered = images.withColumn(_VERSION, version)
+        order = F.struct(*self._order())
+        others = [name for name in images.columns if name not in self.keys]
+        return numbered.groupBy(*self._quoted_keys(), _VERSION).agg(
+            *(F.max_by(quoted(name), order).alias(name) for name in others if name != STEP),
+            F.min_by(STEP, order).alias(STEP),
+        )
+
+    def _rows(self, versions: DataFrame) -> DataFrame:
+        begun, end = F.col(STEP)["begun"], F.col(_UNTIL)
+        return versions.select(
+            *(F.col(quoted(name)) for name in self.names),
+            begun["op"].alias("_cdc_op"),
+            begun["place"]["position"].alias("_cdc_from"),
+            end["place"]["position"].alias("_cdc_to"),
+            begun["ts"].alias("_cdc_from_ts"),
+            end["ts"].alias("_cdc_to_ts"),
+            begun["place"]["tx_id"].alias("_cdc_tx_id"),
+            end["place"]["tx_id"].alias("_cdc_to_tx_id"),
+            F.when(F.size(UNTOLD) > 0, F.col(UNTOLD)).alias("_cdc_incomplete"),
+        )
+
+    def _is_delete(self) -> Column:
+        return F.col(STEP)["op"] == Operation.DELETE
+
+    def _came_from_another_key(self) -> Column:
+        return (F.col(STEP)["op"] == Operation.CREATE) & (F.size(UNTOLD) > 0)
+
+    def _in_order(self) -> WindowSpec:
+        return Window.partitionBy(*self._quoted_keys()).orderBy(*self._order())
+
+    def _order(self) -> Sequence[Column]:
+        return [~F.col(STEP)["is_base"], F.col(STEP)["place"]["position"]]
+
+    def _quoted_keys(self) -> Sequence[Column]:
+        return [F.col(quoted(name)) for name in self.keys]

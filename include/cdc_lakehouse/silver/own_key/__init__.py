@@ -1,0 +1,1 @@
+"""The key that a table names itself (decision 0034)."""

@@ -1,0 +1,1 @@
+"""Write what was folded: tombstones, history, silver, in this order."""
