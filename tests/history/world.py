@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import psycopg
 from psycopg import sql
+from psycopg.rows import dict_row
 
 from cdc_lakehouse.lake.names import Lake
 from history.tables import FIRST, SCHEMA, SIGNALS, Table, creation  # type: ignore[import-not-found]
@@ -20,6 +21,7 @@ from local_stack.connect import Connect
 from local_stack.connector import connector_settings
 
 _PATIENCE = 120.0
+_LAST_LINES = 60
 _YAML = """\
 version: 1
 name: {name}
@@ -92,7 +94,7 @@ class World:
         while not done():
             now = time.monotonic()
             if now - began > seconds:
-                raise ConnectorStuckError(self._state()[:3000])
+                raise ConnectorStuckError(f"{self._state()[:3000]}\n{self._slot()}\n{self._said()}")
             if now - nudged > 5:
                 nudged = now
                 if "FAILED" in self._state():
@@ -105,6 +107,19 @@ class World:
                 return client.get(f"/connectors/{self.name}/status").text
         except httpx.HTTPError as exc:
             return f"Connect does not answer: {exc}"
+
+    def _slot(self) -> str:
+        query = """SELECT s.*, pg_current_wal_insert_lsn() AS insert, (
+            SELECT jsonb_agg(to_jsonb(a)) FROM pg_stat_activity a WHERE a.backend_xid IS NOT NULL) AS open
+            FROM pg_replication_slots s WHERE slot_name = %s"""
+        with self.connect() as connection, connection.cursor(row_factory=dict_row) as cursor:
+            return str(cursor.execute(query, (self.name,)).fetchone())
+
+    def _said(self) -> str:
+        """The last that Connect has written, but for requests like ours."""
+        log = self.stack.site.layout.log("connect").read_text(encoding="utf-8", errors="replace")
+        lines = [line[:400] for line in log.splitlines() if "RestServer: " not in line]
+        return "\n".join(lines[-_LAST_LINES:])
 
 
 @contextmanager
