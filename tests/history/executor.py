@@ -182,10 +182,12 @@ class Executor:
 
     def _start_connect(self) -> None:
         if "connect" not in self.world.stack.running():
+            self.writers.unlock_tables()
             self.world.stack.start("connect")
 
     def _restart_task(self) -> None:
         self._start_connect()
+        self.writers.unlock_tables()
         self.world.restart_task()
         self.counts["restarts"] += 1
 

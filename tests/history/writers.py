@@ -19,6 +19,8 @@ from history.steps import DDL, TRUNCATES, Kind, Step  # type: ignore[import-not-
 from history.tables import SCHEMA, SIGNALS, Table  # type: ignore[import-not-found]
 
 logger = logging.getLogger(__name__)
+_LOCKS = """SELECT EXISTS (SELECT FROM pg_locks WHERE pid = pg_backend_pid()
+    AND locktype = 'relation' AND mode = 'AccessExclusiveLock')"""
 _OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
 
@@ -64,6 +66,16 @@ class Writers:
                 if session.info.transaction_status in _OPEN:
                     session.execute("ROLLBACK")
                     self.counts["rolled back"] += 1
+
+    def unlock_tables(self) -> None:
+        """Commit what has altered or truncated a table: a connector that starts would wait for it."""
+        for session in self._sessions.values():
+            with suppress(psycopg.Error):
+                if session.info.transaction_status is TransactionStatus.INERROR:
+                    session.execute("ROLLBACK")
+                elif _holds_tables(session):
+                    session.execute("COMMIT")
+                    self.counts["committed for a connector that starts"] += 1
 
     def close(self) -> None:
         for session in self._sessions.values():
@@ -185,3 +197,8 @@ def _execute(session: psycopg.Connection[Any], statement: Statement) -> int:
             for row in statement.rows:
                 copy.write_row(row)
         return cursor.rowcount
+
+
+def _holds_tables(session: psycopg.Connection[Any]) -> bool:
+    is_open = session.info.transaction_status is TransactionStatus.INTRANS
+    return is_open and session.execute(_LOCKS).fetchone() == (True,)
