@@ -133,7 +133,8 @@ def world(
 ) -> Iterator[World]:
     """Up for the length of the block; behind it the stack has no connector and no slot of it.
 
-    `fill` gives every table rows before the connector starts: a topic is made for its first record.
+    `fill` gives every table rows before the connector starts, and all of them are in Kafka when the block
+    begins: a topic is made for its first record, and a job is right to miss one that is not there.
     """
     made = World(name, stack, folder / "pipelines", tuple(tables))
     _create_database(made)
@@ -142,6 +143,7 @@ def world(
     _start_connector(made)
     try:
         made.wait_until_streaming()
+        made.wait_until_captured()
         yield made
     finally:
         _remove(made)
