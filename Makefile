@@ -85,7 +85,7 @@ test-long: $(FETCHED) ## What `make test` leaves out for time: made-up histories
 	@$(RUN) -m pytest $(addprefix tests/spark/,$(LONG))
 	@$(RUN) -m pytest tests/spark/test_cases.py -m long
 	@$(RUN) -m pytest tests/crash -m long
-	@$(RUN) -m pytest tests/stack/test_8_histories.py -m long
+	@$(RUN) -m pytest tests/stack/test_8_histories.py tests/stack/test_9_verify.py -m long
 test-source: $(FETCHED) ## Silver beside a real PostgreSQL
 	@$(RUN) -m pytest tests/source
 test-kafka: $(FETCHED) ## Topics as they can be, on a real broker
@@ -108,9 +108,9 @@ bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain, tables, merge or 
 fuzz: $(READY) $(if $(GUIDED),$(ATHERIS)) ## Damaged records through all decoders: FUZZ_SECONDS=60, SEED=1; GUIDED=1 by coverage
 	@PYTHONPATH=include:tests:tests/unit:$(dir $(ATHERIS)) $(RUN) tests/fuzz/fuzz_decode.py \
 		--seconds $(or $(FUZZ_SECONDS),60) --seed $(or $(SEED),1)
-fuzz-history: $(FETCHED) ## Random histories of PostgreSQL through the chain: SEED=1 MINUTES=5, WITHOUT=ddl,faults, WITH=seats, REPLAY=file, MINIMISE=1
+fuzz-history: $(FETCHED) ## Random histories of PostgreSQL through the chain: SEED=1 MINUTES=5, FAULTS=0.25, WITHOUT=ddl,faults, WITH=seats, REPLAY=file, MINIMISE=1
 	@PYTHONPATH=include:tests $(RUN) -m history --seed $(or $(SEED),1) --minutes $(or $(MINUTES),5) \
-		$(if $(WITHOUT),--without $(WITHOUT)) $(if $(WITH),--with $(WITH)) $(if $(REPLAY),--replay $(REPLAY)) $(if $(MINIMISE),--minimise 15)
+		$(if $(WITHOUT),--without $(WITHOUT)) $(if $(WITH),--with $(WITH)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(REPLAY),--replay $(REPLAY)) $(if $(MINIMISE),--minimise 15)
 lock: $(READY) ## Resolve requirements.txt again into requirements.lock
 	@$(VENV)/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-header -q -o requirements.lock requirements.txt --group pyproject.toml:dev

@@ -26,6 +26,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--without", default="", help="kinds, groups of kinds, tables: truncate,ddl,toast")
     parser.add_argument("--with", dest="also", default="", help="tables that are off by default: seats")
+    parser.add_argument("--faults", type=float, default=0.25, help="how often one comes before a drain")
     parser.add_argument("--replay", type=Path, help="steps of an earlier run")
     parser.add_argument("--minimise", type=float, default=0, metavar="MINUTES", help="shrink what is found")
     parser.add_argument("--folder", type=Path, default=FOLDER)
@@ -89,7 +90,7 @@ def main() -> int:
     chosen = _arguments()
     logging.basicConfig(level=logging.DEBUG if chosen.verbose else logging.WARNING)
     try:
-        choice = Choice.of(without=_names(chosen.without), also=_names(chosen.also))
+        choice = Choice.of(without=_names(chosen.without), also=_names(chosen.also), faults=chosen.faults)
     except UnknownNameError as exc:
         print(f"error: {exc}")
         return 2

@@ -58,9 +58,11 @@ class Choice:
 
     kinds: frozenset[Kind] = frozenset(Kind)
     tables: tuple[Table, ...] = tuple(t for t in TABLES if t.name not in OFF_BY_DEFAULT)
+    faults: float = 0.25
+    """How often something is killed or restarted before a drain."""
 
     @classmethod
-    def of(cls, *, without: Iterable[str] = (), also: Iterable[str] = ()) -> Choice:
+    def of(cls, *, without: Iterable[str] = (), also: Iterable[str] = (), faults: float = faults) -> Choice:
         """`without` leaves kinds, groups and tables out; `also` brings tables that are off by default."""
         left_out, brought = set(without), set(also)
         names = {table.name for table in TABLES}
@@ -70,7 +72,7 @@ class Choice:
         gone = {kind for name in left_out for kind in GROUPS.get(name, (name,))}
         off = (OFF_BY_DEFAULT - brought) | left_out | ({"toasted"} if "toast" in left_out else set())
         tables = tuple(table for table in TABLES if table.name not in off)
-        return cls(frozenset(kind for kind in Kind if kind not in gone), tables)
+        return cls(frozenset(kind for kind in Kind if kind not in gone), tables, faults)
 
     def suits(self, kind: Kind, table: Table) -> bool:
         if kind in DDL:
@@ -116,7 +118,7 @@ def steps(seed: int, choice: Choice) -> Iterator[Step]:
 
 def _disturbed(chance: Random, choice: Choice) -> Iterator[Step]:
     faults = [kind for kind in FAULTS if kind in choice.kinds]
-    if not faults or chance.random() < 0.75:
+    if not faults or chance.random() < 1 - choice.faults:
         return
     kind = chance.choices(faults, [_FAULTS[kind] for kind in faults])[0]
     if kind is Kind.KILL_DRIVER:  # there must be something to kill

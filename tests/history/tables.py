@@ -41,6 +41,8 @@ class Table:
     historic: bool = False
     """Whether its silver has a history."""
     upserts: bool = True
+    own_key: tuple[str, ...] = ()
+    """Columns that the pipeline names as silver's key instead of the message's."""
     snapshots: bool = True
     """Whether the connector can read it again in chunks: by its primary key."""
 
@@ -123,6 +125,18 @@ TABLES = (
         keys=15,
         after=("ALTER TABLE {} REPLICA IDENTITY FULL",),
         upserts=False,
+    ),
+    Table(
+        "marked",
+        "id integer PRIMARY KEY, mark character varying(1) NOT NULL UNIQUE, value integer, note text",
+        key=("id",),
+        keys=20,
+        after=(
+            "ALTER TABLE {} ALTER COLUMN note SET STORAGE EXTERNAL",
+            "ALTER TABLE {} REPLICA IDENTITY FULL",
+        ),
+        historic=True,
+        own_key=("mark",),
     ),
     Table(
         "keyless",

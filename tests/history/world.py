@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -170,11 +171,16 @@ def _create_database(made: World) -> None:
 
 def _write_pipeline(made: World) -> None:
     made.pipelines.mkdir(parents=True, exist_ok=True)
-    tables = "".join(
-        f"  - {{name: {table.name}, topics: [{made.name}.{SCHEMA}.{table.name}]"
-        f"{', history: true' if table.historic else ''}}}\n"
+    lines = [
+        {
+            "name": table.name,
+            "topics": [f"{made.name}.{SCHEMA}.{table.name}"],
+            **({"history": True} if table.historic else {}),
+            **({"key": list(table.own_key)} if table.own_key else {}),
+        }
         for table in made.tables
-    )
+    ]
+    tables = "".join(f"  - {json.dumps(line)}\n" for line in lines)
     (made.pipelines / f"{made.name}.yaml").write_text(_YAML.format(name=made.name) + tables)
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from delta.exceptions import ConcurrentAppendException
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
-from cdc_lakehouse.lake.row_replacement import FILE, ROW, RowReplacement
+from cdc_lakehouse.lake.row_replacement import RowReplacement
 
 STEP = Ledger(kind=Kind.SILVER, pipeline="p", table="t", cluster_id="c", seq=1, attempt="a")
 
@@ -32,15 +32,10 @@ def uri(session: SparkSession, tmp_path: Path) -> str:
     return found
 
 
-def places(session: SparkSession, uri: str, condition: str) -> DataFrame:
-    rows = session.read.format("delta").load(uri).where(condition)
-    return rows.select(F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(ROW))
-
-
 def replaced(session: SparkSession, uri: str, condition: str, *, by: int) -> RowReplacement:
     found = RowReplacement.begun(session, uri)
     assert found is not None
-    found.remove(places(session, uri, condition))
+    found.remove(found.rows(F.expr(condition)).where(condition))
     found.add(session.range(by, by + 1))
     return found
 

@@ -10,7 +10,8 @@ import json
 from collections.abc import Sequence
 
 from py4j.java_gateway import JavaObject
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from cdc_lakehouse.errors import NotSupportedYetError, SupersededError
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
@@ -35,6 +36,8 @@ class RowReplacement:
         self._session = session
         self._delta = transaction
         self._actions = session._jvm.java.util.ArrayList()
+        self._files: JavaObject | None = None
+        """Of the rows that were looked at: only these can be removed."""
 
     @classmethod
     def begun(cls, session: SparkSession, uri: str) -> RowReplacement | None:
@@ -51,21 +54,33 @@ class RowReplacement:
             return None
         return cls(session, transaction)
 
-    @property
-    def version(self) -> int:
-        """What has to be read to say where rows are."""
-        return self._delta.read_version
-
     def refuse_unless_next(self, ledger: Ledger) -> None:
         step = self._delta.versions_of([APPLICATION_ID])[APPLICATION_ID] or 0
         if step != ledger.seq - 1:
             raise SupersededError(table=ledger.table, seq=ledger.seq - 1, attempt=ledger.attempt)
 
+    def rows(self, within: Column) -> DataFrame:
+        """Of the version that this builds on, and where they are: all that meet `within`, and some others.
+
+        Its names are those of an alias `t`. Read through the transaction, whose state is there already: by
+        its number Delta would compute that of the version once more.
+        """
+        nothing = self._frame(self._seq([]))
+        condition = nothing.alias("t").where(within)._jdf.queryExecution().analyzed().condition()
+        self._files = self._delta.java.filterFiles(self._seq([condition]), True)
+        return self._frame(self._files).select(
+            "*", F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(ROW)
+        )
+
+    def _frame(self, files: JavaObject) -> DataFrame:
+        transaction, none = self._delta.java, self._session._jvm.scala.Option.empty()
+        log = transaction.deltaLog()
+        return DataFrame(log.createDataFrame(transaction.snapshot(), files, False, none), self._session)
+
     def remove(self, places: DataFrame) -> None:
-        """Rows at `places` (`FILE`, `ROW`) are gone. Writes the vectors, once."""
-        jvm, transaction = self._session._jvm, self._delta.java
+        """Those of `rows` that are at `places` (`FILE`, `ROW`) are gone. Writes the vectors, once."""
+        jvm, transaction, files = self._session._jvm, self._delta.java, self._files
         true = getattr(jvm, f"{_SQL}.catalyst.expressions.Literal").TrueLiteral()
-        files = transaction.filterFiles(self._seq([true]), True)
         found = self._scala(
             f"{_COMMANDS}.DeletionVectorBitmapGenerator"
         ).buildRowIndexSetsForFilesMatchingCondition(

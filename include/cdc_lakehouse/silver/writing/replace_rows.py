@@ -90,12 +90,13 @@ class _Replacing:
 
     def run(self, ledger: Ledger, *, certain: bool) -> MergeResult:
         self.replacement.refuse_unless_next(ledger)
-        found = self._found(gated=not certain)
+        rows = self.replacement.rows(self.keys.contain("t"))
+        found = self._found(rows, gated=not certain)
         try:
             matches = _counted(found)
             if matches.uncertain:
                 found.unpersist()
-                found = self._found(gated=True)
+                found = self._found(rows, gated=True)
                 matches = _counted(found)
             self._write(found, matches)
         finally:
@@ -118,13 +119,14 @@ class _Replacing:
             self.replacement.remove(found.where(_APPLIES))
         self.replacement.add(self._written(fresh))
 
-    def _found(self, *, gated: bool) -> DataFrame:
-        """Where the rows are that have the key of a change; one look at these columns alone."""
+    def _found(self, rows: DataFrame, *, gated: bool) -> DataFrame:
+        """Where those of `rows` are that have the key of a change; one look at these columns alone."""
         names = [*self.plan.keys, *_GATE, GONE, *([REFOLDED] if self.plan.refolds else [])]
         wanted = F.broadcast(self.changes.select(*map(quoted, names))).alias("f")
         same = F.col("s._cdc_tx_id") == F.col("f._cdc_tx_id")
         applies = self.plan.applies() if gated else F.lit(True)
-        found = self._rows().alias("s").join(wanted, self._same_key())
+        within = rows.alias("t").where(self.keys.contain("t")).alias("s")
+        found = within.join(wanted, self._same_key())
         return found.select(
             *(F.col(f"f.{quoted(name)}") for name in self.plan.keys),
             F.col("f." + GONE),
@@ -133,17 +135,6 @@ class _Replacing:
             applies.alias(_APPLIES),
             (F.lit(False) if gated else F.coalesce(same, F.lit(False))).alias(_SAME_TRANSACTION),
         ).persist()
-
-    def _rows(self) -> DataFrame:
-        """Those of silver that may have one of the keys."""
-        reader = self.session.read.format("delta").option("versionAsOf", self.replacement.version)
-        rows = reader.load(self.uri).alias("t").where(self.keys.contain("t"))
-        names = [*self.plan.keys, *_GATE]
-        return rows.select(
-            *map(quoted, names),
-            F.col("_metadata.file_path").alias(FILE),
-            F.col("_metadata.row_index").alias(ROW),
-        )
 
     def _same_key(self) -> Column:
         """No key is NULL here, and plain equality is what Spark looks up fastest."""
