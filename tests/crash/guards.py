@@ -14,9 +14,9 @@ from cdc_lakehouse.lake import file_commit, state
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.silver import look, plan
-from cdc_lakehouse.silver.folded import Folding
 from cdc_lakehouse.silver.late import anew
-from cdc_lakehouse.silver.late.late_keys import LateEvents
+from cdc_lakehouse.silver.late.keys import LateEvents
+from cdc_lakehouse.silver.work_fold import Folding
 from cdc_lakehouse.silver.writing.merge_plan import MergePlan
 from crash.silver_guards import SILVER_GUARDS, unfenced  # type: ignore[import-not-found]
 from crash.switches import by_merge, nothing, switched  # type: ignore[import-not-found]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from history.driver import WarmDriver  # type: ignore[import-not-found]
-from history.plan import Choice, UnknownNameError, steps  # type: ignore[import-not-found]
+from history.plan import OFTEN, Choice, UnknownNameError, steps  # type: ignore[import-not-found]
 from history.session import Verdict, run_history  # type: ignore[import-not-found]
 from history.shrinking import shrunk, thinned  # type: ignore[import-not-found]
 from history.steps import Step, read_steps, write_steps  # type: ignore[import-not-found]
@@ -26,7 +26,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--without", default="", help="kinds, groups of kinds, tables: truncate,ddl,toast")
     parser.add_argument("--with", dest="also", default="", help="tables that are off by default: seats")
-    parser.add_argument("--faults", type=float, default=0.25, help="how often one comes before a drain")
+    parser.add_argument(
+        "--faults", type=float, default=OFTEN, help="how often one comes before a drain: 0 to 1"
+    )
     parser.add_argument("--replay", type=Path, help="steps of an earlier run")
     parser.add_argument("--minimise", type=float, default=0, metavar="MINUTES", help="shrink what is found")
     parser.add_argument("--folder", type=Path, default=FOLDER)

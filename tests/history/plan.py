@@ -48,6 +48,9 @@ _FAULTS = {
 }
 
 
+OFTEN = 0.25
+
+
 class UnknownNameError(ValueError):
     """Neither a kind of step nor a group of them nor a table."""
 
@@ -58,11 +61,11 @@ class Choice:
 
     kinds: frozenset[Kind] = frozenset(Kind)
     tables: tuple[Table, ...] = tuple(t for t in TABLES if t.name not in OFF_BY_DEFAULT)
-    faults: float = 0.25
+    faults: float = OFTEN
     """How often something is killed or restarted before a drain."""
 
     @classmethod
-    def of(cls, *, without: Iterable[str] = (), also: Iterable[str] = (), faults: float = faults) -> Choice:
+    def of(cls, *, without: Iterable[str] = (), also: Iterable[str] = (), faults: float = OFTEN) -> Choice:
         """`without` leaves kinds, groups and tables out; `also` brings tables that are off by default."""
         left_out, brought = set(without), set(also)
         names = {table.name for table in TABLES}

@@ -42,6 +42,8 @@ class Shelf:
         self.connector = connector
         self.lake = Lake(root=root, pipeline="shop")
         self.kafka_end = 0
+        self.offsets_topic: str | None = None
+        """As the connection has it: named once somebody observes."""
         self._site = site
         self._seq = 0
 
@@ -54,11 +56,13 @@ class Shelf:
         self.kafka_end += 10
         self.connector.confirm()
 
-    def observe(self, *, up_to: str | None = None) -> None:
+    def observe(self, *, up_to: str | None = None, epoch: int = 0) -> None:
         """An ingest has asked Connect and then Kafka; the position is that of now."""
         row = self.connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
         assert row is not None
-        seen = Confirmation(LogPosition.from_text(up_to or row[0]), None, 0, {SOURCE: {0: self.kafka_end}})
+        self.offsets_topic = "connect-offsets"
+        ends = {SOURCE: {0: self.kafka_end}}
+        seen = Confirmation(LogPosition.from_text(up_to or row[0]), None, epoch, ends)
         uri = self.lake.confirmations(self.table().group)
         address = self.verification().database.settings.address
         known = replace(read_confirmations(uri), address=address)
@@ -100,7 +104,11 @@ class Shelf:
             port=self._site.ports["postgres"],
             login=login.get("login", SUPERUSER),
             password=login.get("password", self._site.secrets.postgres),
-            extra={"database": SHOP, **({} if slot is None else {"slot": slot})},
+            extra={
+                "database": SHOP,
+                **({} if slot is None else {"slot": slot}),
+                **({} if self.offsets_topic is None else {"offsets_topic": self.offsets_topic}),
+            },
         )
         return Verification(
             self.lake, Database.of(connection), ends=lambda topic: {SOURCE: {0: self.kafka_end}}

@@ -177,8 +177,9 @@ def test_what_the_ingest_observed_is_enough(items):
     items.verify()
     items.observe()
     items.silver(wrong)
+    found = items.verify().verification
 
-    assert items.verdict() == "different"
+    assert (found["verdict"], found["witnesses"]) == ("different", ["connect"])
 
 
 def test_an_observation_that_silver_has_not_read_settles_nothing(items):
@@ -221,6 +222,52 @@ def test_an_observation_of_another_source_says_nothing(items):
     items.silver(wrong)
 
     assert items.verdict() == "open"
+
+
+def test_a_log_that_went_back_makes_no_late_row_wrong(items):
+    """A standby took over that lacked some of it; its connector is still to come."""
+    items.observe(up_to="7F/0")
+    items.silver(ROWS)
+    items.connector.stop()
+    items.sql("INSERT INTO items VALUES (4, 'late')")
+    first = items.verdict()
+    items.silver(ROWS)
+
+    assert (first, items.verdict()) == ("open", "open")
+
+
+def test_a_table_that_is_observed_in_another_epoch_does_not_ask_the_slot(items):
+    """Bronze opened an epoch that silver has no record of yet."""
+    items.observe(up_to="0/1", epoch=1)
+    items.sql("INSERT INTO items VALUES (4, 'late')")
+
+    verdicts = []
+    for _ in range(3):
+        items.silver(ROWS)
+        verdicts.append(items.verdict())
+        items.deliver()
+
+    assert verdicts == ["open"] * 3
+
+
+def test_what_another_epoch_saw_serves_no_look(items):
+    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
+    items.observe(up_to="0/1")
+    items.silver(wrong)
+    items.verify()
+    items.observe(epoch=1)
+    items.silver(wrong)
+
+    assert items.verdict() == "open"
+
+
+def test_the_slot_speaks_again_where_nobody_observes_any_more(items):
+    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
+    items.observe(up_to="0/1")
+    items.offsets_topic = None
+    found = settled(items, columns=wrong).verification
+
+    assert (found["verdict"], found["witnesses"]) == ("different", ["slot"])
 
 
 def test_the_error_tells_keys_and_columns(items):
@@ -292,12 +339,13 @@ def test_looks_are_kept_as_they_were_taken(items):
     assert kept["columns"] == ["id"]
 
 
-def test_the_preflight_names_the_slot_and_whether_somebody_reads_it(items):
+def test_the_preflight_asks_for_the_topic_of_offsets_and_names_the_slots(items):
     connection = items.verification().database.named
-    read = source_finding(connection)
+    read = source_finding(connection, {})
     items.connector.stop()
-    unread = source_finding(connection)
+    unread = source_finding(connection, {})
 
     assert read.sentence.endswith("/shop, slots shop")
     assert unread.sentence.endswith("/shop, slots shop (nobody reads it)")
+    assert all("`offsets_topic`" in each.advice for each in (read, unread))
     assert "stay open" in unread.advice

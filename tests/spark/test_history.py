@@ -13,7 +13,7 @@ from orders import know, order  # type: ignore[import-not-found]
 from cdc_lakehouse.errors import HistoryColumnsUnknownError, SupersededError
 from cdc_lakehouse.lake.steps import STEPS_ID, standing_of
 from cdc_lakehouse.silver import applying
-from cdc_lakehouse.silver.history import keeping
+from cdc_lakehouse.silver.history import upkeep
 from cdc_lakehouse.silver.look import MergeTask, look_at
 from cdc_lakehouse.silver.table_merge import merge_table
 
@@ -73,7 +73,7 @@ def test_a_writer_that_was_overtaken_changes_nothing(behind, monkeypatch):
     stale = standing_of(behind.lake.history("orders"))
     end_before_silver(behind)
     version = DeltaTable(behind.lake.history("orders")).version()
-    monkeypatch.setattr(keeping, "standing_of", lambda uri: stale)
+    monkeypatch.setattr(upkeep, "standing_of", lambda uri: stale)
 
     with pytest.raises(SupersededError):
         behind.merge(ORDERS)

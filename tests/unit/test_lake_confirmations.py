@@ -41,6 +41,13 @@ def test_another_source_begins_from_nothing():
     assert (moved.known, moved.time_at(LogPosition(120))) == ((), None)
 
 
+def test_a_log_that_went_back_begins_from_nothing():
+    known = seen(100, 200).observing(observed(190))
+    restored = known.having_seen(Moment(NOON + timedelta(hours=1), LogPosition(150)), address="db")
+
+    assert (restored.known, len(restored.moments)) == ((), 1)
+
+
 def test_moments_are_few_and_reach_far_back():
     known = seen(*range(1_000, 2_000))
 

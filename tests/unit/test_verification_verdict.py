@@ -19,6 +19,7 @@ from cdc_lakehouse.verification.verdict import (
     Look,
     OpenKey,
     Verdict,
+    Witness,
     delivered,
     judge,
 )
@@ -106,17 +107,17 @@ def test_a_topic_that_was_made_again_settles_nothing():
 
 def test_only_looks_that_the_connector_has_passed_learn_where_kafka_ends():
     keys = (OpenKey(("a",), "x", Look(FIRST)), OpenKey(("b",), "x", Look(SECOND)))
-    found = delivered(keys, [Delivery(LogPosition(150), {TOPIC: {0: 9}})])
+    found = delivered(keys, [Delivery(LogPosition(150), {TOPIC: {0: 9}}, Witness.CONNECT)])
 
     assert [key.since.ends for key in found] == [{TOPIC: {0: 9}}, None]
 
 
 def test_a_look_waits_for_the_first_delivery_that_serves_and_for_no_later_one():
     found = [
-        Delivery(LogPosition(90), {TOPIC: {0: 3}}),
-        Delivery(LogPosition(110), {}),
-        Delivery(LogPosition(150), {TOPIC: {0: 9}}),
-        Delivery(LogPosition(250), {TOPIC: {0: 12}}),
+        Delivery(LogPosition(90), {TOPIC: {0: 3}}, Witness.CONNECT),
+        Delivery(LogPosition(110), {}, Witness.CONNECT),
+        Delivery(LogPosition(150), {TOPIC: {0: 9}}, Witness.CONNECT),
+        Delivery(LogPosition(250), {TOPIC: {0: 12}}, Witness.CONNECT),
     ]
     waiting, told = OpenKey(("a",), "x", Look(FIRST)), known()
 
@@ -131,7 +132,9 @@ class World:
     log: list[tuple[str, int | None]] = field(default_factory=list)
     in_kafka: int = 0
     applied: int = 0
+    committed: int = 0
     looks: dict[Key, OpenKey] = field(default_factory=dict)
+    observed: list[Delivery] = field(default_factory=list)
     lost: int | None = None
     """The event that silver passes over."""
 
@@ -155,10 +158,16 @@ class World:
         ]
         at = ledger(p0=self.applied)
         now = Look(LogPosition(len(self.log)))
-        told = judge(found, self.looks, now, has_applied=lambda look: has_read(at, look.ends))
-        keys = delivered(told.keys, [Delivery(LogPosition(self.in_kafka), {TOPIC: {0: self.in_kafka}})])
-        self.looks = {key.key: key for key in keys}
+        earlier = {key.key: key for key in delivered(self.looks.values(), self.observed)}
+        told = judge(found, earlier, now, has_applied=lambda look: has_read(at, look.ends))
+        self.looks = {key.key: key for key in told.keys}
         return told
+
+    def observe(self) -> None:
+        """What Connect has committed is never more than what is in Kafka; six observations are kept."""
+        committed = self.committed
+        found = Delivery(LogPosition(committed), {TOPIC: {0: self.in_kafka}}, Witness.CONNECT)
+        self.observed = [*self.observed, found][-6:]
 
 
 def _value(row: tuple[int, int] | None) -> int | None:
@@ -173,7 +182,7 @@ def _difference(key: str, source: tuple[int, int] | None, silver: tuple[int, int
 
 
 WRITE = st.tuples(st.sampled_from(KEYS), st.sampled_from([None, 1, 2]))
-STEP = st.one_of(WRITE, st.sampled_from(["deliver", "merge", "look"]))
+STEP = st.one_of(WRITE, st.sampled_from(["deliver", "commit", "observe", "merge", "look"]))
 
 
 @settings(max_examples=500, deadline=None)
@@ -183,6 +192,10 @@ def test_a_silver_that_applies_its_log_is_never_wrong(steps, random):
     for step in steps:
         if step == "deliver":
             world.in_kafka = random.randint(world.in_kafka, len(world.log))
+        elif step == "commit":
+            world.committed = random.randint(world.committed, world.in_kafka)
+        elif step == "observe":
+            world.observe()
         elif step == "merge":
             world.applied = random.randint(world.applied, world.in_kafka)
         elif step == "look":
@@ -197,8 +210,9 @@ def test_a_silver_that_lost_an_event_is_equal_or_wrong_once_the_source_rests(wri
     world = World(log=writes, lost=data.draw(st.integers(0, len(writes) - 1)))
     world.applied = world.in_kafka = data.draw(st.integers(0, len(writes)))
     world.look()
-    world.in_kafka = len(writes)
+    world.in_kafka = world.committed = len(writes)
     world.look()
+    world.observe()
     world.applied = len(writes)
     world.look()
 

@@ -12,7 +12,7 @@ _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """How the database is reached, and which slot tells what the connector has delivered."""
+    """How the database is reached, and who tells what its connector has delivered."""
 
     host: str
     port: int
@@ -22,7 +22,7 @@ class SourceSettings:
     sslmode: str = "prefer"
     sslrootcert: str | None = None
     slot: str | None = None
-    """None: all logical slots of the database count, and the one furthest behind decides."""
+    """Asked without `offsets_topic`. None: all logical ones of the database; the last of them counts."""
     offsets_topic: str | None = None
     """Where Kafka Connect keeps what the connector has committed."""
 

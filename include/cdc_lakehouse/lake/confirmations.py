@@ -44,8 +44,10 @@ class Confirmations:
     """By table."""
 
     def having_seen(self, moment: Moment, *, address: str) -> Confirmations:
-        """Another source begins from nothing."""
-        before = self if self.address == address else Confirmations(address)
+        """Another source begins from nothing, and so does one whose log went back: it was restored, or a
+        standby took over that did not have all of it."""
+        goes_on = self.address == address and not any(m.position > moment.position for m in self.moments)
+        before = self if goes_on else Confirmations(address)
         return replace(before, moments=_thinned((*before.moments, moment)))
 
     def time_at(self, position: LogPosition) -> datetime | None:

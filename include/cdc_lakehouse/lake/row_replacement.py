@@ -74,8 +74,11 @@ class RowReplacement:
 
     def _frame(self, files: JavaObject) -> DataFrame:
         transaction, none = self._delta.java, self._session._jvm.scala.Option.empty()
-        log = transaction.deltaLog()
-        return DataFrame(log.createDataFrame(transaction.snapshot(), files, False, none), self._session)
+        found = transaction.deltaLog().createDataFrame(transaction.snapshot(), files, False, none)
+        # Delta made it in whatever session its thread had last; the settings of this one are meant.
+        plan = found.queryExecution().logical()
+        ours = self._scala(f"{_SQL}.classic.Dataset").ofRows(self._session._jsparkSession, plan)
+        return DataFrame(ours, self._session)
 
     def remove(self, places: DataFrame) -> None:
         """Those of `rows` that are at `places` (`FILE`, `ROW`) are gone. Writes the vectors, once."""

@@ -82,7 +82,8 @@ def _registry(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator
 
 
 def _source(environ: Mapping[str, str] | None) -> Iterator[Finding]:
-    yield source_finding(connection_from_environment(Role.SOURCE, environ))
+    kafka = librdkafka_settings(connection_from_environment(Role.KAFKA, environ))
+    yield source_finding(connection_from_environment(Role.SOURCE, environ), kafka)
 
 
 def _lake(environ: Mapping[str, str] | None) -> Iterator[Finding]:

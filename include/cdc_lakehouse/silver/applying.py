@@ -17,7 +17,7 @@ from cdc_lakehouse.lake.tables import life_of, schema_of
 from cdc_lakehouse.silver.append import keys_of
 from cdc_lakehouse.silver.changes import Changes
 from cdc_lakehouse.silver.folding.refold import REFOLDED
-from cdc_lakehouse.silver.history.keeping import keep_history
+from cdc_lakehouse.silver.history.upkeep import keep_history
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.schema.evolution import SYSTEM_PREFIX
 from cdc_lakehouse.silver.writing.append_merge import append

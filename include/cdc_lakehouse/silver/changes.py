@@ -14,13 +14,13 @@ from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.silver.columns.row_filter import count_outside, filtered, refuse_filter
 from cdc_lakehouse.silver.examine import WorkFacts
-from cdc_lakehouse.silver.folded import Folded, Folding
 from cdc_lakehouse.silver.folding.clearing import cleared_by
 from cdc_lakehouse.silver.folding.refold import REFOLDED
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.made_by import settings_of
 from cdc_lakehouse.silver.read import events
 from cdc_lakehouse.silver.work import Work, work_at
+from cdc_lakehouse.silver.work_fold import Folded, Folding
 from cdc_lakehouse.silver.writing.tombstones import without_buried
 
 

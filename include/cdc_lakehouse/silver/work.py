@@ -24,7 +24,7 @@ from cdc_lakehouse.silver.late.refused import may_have_gone_back, refuse_what_we
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.made_by import refuse_history_of_others, refuse_other_settings, settings_of
 from cdc_lakehouse.silver.own_key.checks import refuse_double_keys, refuse_untold_keys
-from cdc_lakehouse.silver.own_key.chosen import OwnKey, own_key
+from cdc_lakehouse.silver.own_key.key_columns import OwnKey, own_key
 from cdc_lakehouse.silver.own_key.rekeying import rekeyed, with_told_keys
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS

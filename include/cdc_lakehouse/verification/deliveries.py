@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.database.access import Database, confirmed_by
+from cdc_lakehouse.database.positions import LogPosition
+from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.confirmations_file import read_confirmations
 from cdc_lakehouse.lake.ledger import Ends
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.verification.subject import Subject
-from cdc_lakehouse.verification.verdict import Delivery, OpenKey, delivered
+from cdc_lakehouse.verification.verdict import Delivery, OpenKey, Witness, delivered
 
 AskEnds = Callable[[str], Ends]
 """How far Kafka goes with a topic, now."""
@@ -19,37 +21,42 @@ AskEnds = Callable[[str], Ends]
 
 @dataclass(frozen=True, slots=True)
 class Deliveries:
-    """What every ingest observes (decision 0033); the slot only for tables of which nobody observes anything.
-
-    A slot may run ahead of records that a partition does not take, so by its word a late row may be called
-    wrong.
-    """
+    """What every ingest observes (decision 0033); the slot only for tables that nobody observes."""
 
     lake: Lake
     database: Database
     ends: AskEnds
 
-    def told_before(self, keys: Iterable[OpenKey], table: Table, subject: Subject) -> tuple[OpenKey, ...]:
-        """The same keys, with what was observed since."""
-        return delivered(keys, self._observed(table, subject))
+    def by_observation(
+        self, keys: Iterable[OpenKey], table: Table, subject: Subject, *, mark: LogPosition
+    ) -> tuple[OpenKey, ...]:
+        """The same keys, with what was observed since. `mark` is that of the snapshot.
 
-    def told_after(self, keys: Sequence[OpenKey], table: Table, subject: Subject) -> tuple[OpenKey, ...]:
-        """The same keys, with what the slot says now where nothing is ever observed.
+        What stands above it was observed of another log: of a source before it was restored, or before a
+        standby took over.
+        """
+        epoch = subject.ledger.epoch
+        found = [each for each in self._observed(table) if each.epoch == epoch and each.position <= mark]
+        return delivered(keys, [Delivery(each.position, each.ends, Witness.CONNECT) for each in found])
+
+    def by_slot(self, keys: Sequence[OpenKey], table: Table, subject: Subject) -> tuple[OpenKey, ...]:
+        """The same keys, with what the slot says now where nothing is observed.
 
         Asked for in this order: first what the connector has delivered, then how far Kafka goes.
         """
         waiting = [key.since.mark for key in keys if key.since.ends is None]
-        if not waiting or self._observed(table, subject):
+        if not waiting or self._observed(table):
             return tuple(keys)
         confirmed = confirmed_by(self.database.slots())
         if confirmed is None or confirmed < min(waiting):
             return tuple(keys)
-        return delivered(keys, [Delivery(confirmed, self.ends(subject.topic))])
+        return delivered(keys, [Delivery(confirmed, self.ends(subject.topic), Witness.SLOT)])
 
-    def _observed(self, table: Table, subject: Subject) -> list[Delivery]:
-        """Oldest first. Positions of another source, or of one before it was restored, say nothing."""
+    def _observed(self, table: Table) -> list[Confirmation]:
+        """Oldest first. Positions of another source say nothing, and nothing is observed any more without the
+        topic of Connect's offsets."""
+        settings = self.database.settings
         known = read_confirmations(self.lake.confirmations(table.group))
-        if known.address != self.database.settings.address:
+        if settings.offsets_topic is None or known.address != settings.address:
             return []
-        found = (each for each in known.of(table.name) if each.epoch == subject.ledger.epoch)
-        return [Delivery(each.position, each.ends) for each in found][::-1]
+        return list(known.of(table.name))[::-1]

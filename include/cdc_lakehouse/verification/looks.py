@@ -13,9 +13,9 @@ from typing import Any
 from cdc_lakehouse.database.positions import LogPosition
 from cdc_lakehouse.lake.files import read_text_if_there, write_text
 from cdc_lakehouse.verification.differences import Key
-from cdc_lakehouse.verification.verdict import Look, OpenKey
+from cdc_lakehouse.verification.verdict import Look, OpenKey, Witness
 
-VERSION = 1
+VERSION = 2
 MOST_KEYS = 10_000
 
 
@@ -47,7 +47,7 @@ def write_looks(uri: str, keys: Sequence[OpenKey], *, columns: Sequence[str]) ->
 
 
 def _document(look: Look) -> dict[str, Any]:
-    return {"mark": str(look.mark), "ends": look.ends}
+    return {"mark": str(look.mark), "ends": look.ends, "witness": look.witness}
 
 
 def _look(document: Mapping[str, Any]) -> Look:
@@ -55,4 +55,5 @@ def _look(document: Mapping[str, Any]) -> Look:
     known = (
         None if ends is None else {s: {int(p): end for p, end in each.items()} for s, each in ends.items()}
     )
-    return Look(LogPosition.from_text(document["mark"]), known)
+    witness = document["witness"]
+    return Look(LogPosition.from_text(document["mark"]), known, None if witness is None else Witness(witness))

@@ -10,12 +10,14 @@ from cdc_lakehouse.application.per_table import UnfinishedError
 from cdc_lakehouse.config.models import OutOfRange, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.database.access import Database
+from cdc_lakehouse.database.positions import LogPosition
 from cdc_lakehouse.errors import SilverDiffersError, SourceTableMissingError
 from cdc_lakehouse.lake.ends import has_read, is_of_the_past
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.verification.columns import ColumnPlan, KeyNotComparedError, plan_columns
 from cdc_lakehouse.verification.compare import Comparison, compare
 from cdc_lakehouse.verification.deliveries import AskEnds, Deliveries
+from cdc_lakehouse.verification.differences import Key
 from cdc_lakehouse.verification.looks import read_looks, write_looks
 from cdc_lakehouse.verification.sides import silver_batches, source_batch
 from cdc_lakehouse.verification.source import Relation, SourceSnapshot, snapshot_of
@@ -75,21 +77,21 @@ class Verification:
         comparison = _rows_compared(table, subject, snapshot, relation=relation, plan=plan)
         if table.filter is not None:
             plan, comparison = plan.of_part_of_the_rows(), comparison.of_rows_in_silver()
-        now, earlier = Look(snapshot.mark), self._earlier(table, subject)
+        now, earlier = Look(snapshot.mark), self._earlier(table, subject, mark=snapshot.mark)
         judgement = judge(
             comparison.found, earlier, now, has_applied=lambda look: has_read(subject.ledger, look.ends)
         )
         return Verified(subject, str(relation), now, plan, comparison, judgement)
 
-    def _earlier(self, table: Table, subject: Subject) -> dict[tuple[str, ...], OpenKey]:
+    def _earlier(self, table: Table, subject: Subject, *, mark: LogPosition) -> dict[Key, OpenKey]:
         known = read_looks(self.lake.looks(table.name), columns=subject.key)
-        told = self._deliveries.told_before(known.values(), table, subject)
+        told = self._deliveries.by_observation(known.values(), table, subject, mark=mark)
         return {each.key: each for each in told if not is_of_the_past(subject.ledger, each.since.ends)}
 
     def _remember(self, table: Table, found: Verified) -> None:
         if self.dry_run:
             return
-        keys = self._deliveries.told_after(found.judgement.keys, table, found.subject)
+        keys = self._deliveries.by_slot(found.judgement.keys, table, found.subject)
         write_looks(self.lake.looks(table.name), keys, columns=found.subject.key)
 
     @property

@@ -79,6 +79,7 @@ def report_of(found: Verified) -> dict[str, Any]:
         "stored_as_null": comparison.as_null,
         "lacks": found.subject.lacks(),
         "differences": [*wrong, *late][:_MOST_TOLD],
+        "witnesses": found.judgement.witnesses,
     }
     if late:
         report["open"] = {"keys": len(late), "await": str(found.now.mark)}

@@ -24,6 +24,14 @@ class Verdict(StrEnum):
     NOT_COMPARED = "not compared"
 
 
+class Witness(StrEnum):
+    """Who said that everything up to a mark was delivered."""
+
+    CONNECT = "connect"
+    SLOT = "slot"
+    """Weaker: it may run ahead of what a partition does not take (decision 0033)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """At one moment of the source."""
@@ -31,6 +39,8 @@ class Look:
     mark: LogPosition
     ends: Ends | None = None
     """Of Kafka's partitions, once all up to the mark was in them; who has read them knows all of it."""
+    witness: Witness | None = None
+    """Of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,7 @@ class Delivery:
     position: LogPosition
     ends: Ends
     """Empty where the topic is gone: then nobody knows."""
+    witness: Witness
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,13 @@ class Judgement:
         """Of the looks since which the wrong ones are known."""
         wrong = {difference.key for difference in self.wrong}
         return [key.since.mark for key in self.keys if key.key in wrong]
+
+    @property
+    def witnesses(self) -> list[Witness]:
+        """By whose word the wrong ones are known; a row that is there twice needs nobody's."""
+        wrong = {difference.key for difference in self.wrong}
+        found = {key.since.witness for key in self.keys if key.key in wrong}
+        return sorted(each for each in found if each is not None)
 
     def verdict(self, *, all_known: bool) -> Verdict:
         """`all_known`: no chunk that differs was left unopened."""
@@ -103,7 +121,7 @@ def delivered(keys: Iterable[OpenKey], found: Sequence[Delivery]) -> tuple[OpenK
     def told(look: Look) -> Look:
         if look.ends is not None:
             return look
-        ends = (each.ends for each in found if each.position >= look.mark and each.ends)
-        return replace(look, ends=next(ends, None))
+        serves = next((each for each in found if each.position >= look.mark and each.ends), None)
+        return look if serves is None else replace(look, ends=serves.ends, witness=serves.witness)
 
     return tuple(replace(key, since=told(key.since)) for key in keys)

@@ -25,7 +25,7 @@ from cdc_lakehouse.silver.history.endings import endings_in, no_endings
 from cdc_lakehouse.silver.history.rows import KnownRows, as_rows
 from cdc_lakehouse.silver.history.steps import Steps
 from cdc_lakehouse.silver.history.versions import Versions
-from cdc_lakehouse.silver.late.late_keys import unfinished_keys
+from cdc_lakehouse.silver.late.keys import unfinished_keys
 from cdc_lakehouse.silver.read import events
 from cdc_lakehouse.silver.schema.table_schema import source_types
 from cdc_lakehouse.silver.writing.merge_plan import DELETED

@@ -17,7 +17,7 @@ from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.silver.columns.row_filter import keys_that_moved, keys_with_untold_values
 from cdc_lakehouse.silver.examine import WorkFacts
 from cdc_lakehouse.silver.folding.refold import incomplete_keys, with_followers
-from cdc_lakehouse.silver.late.late_keys import keys_behind, late_events
+from cdc_lakehouse.silver.late.keys import keys_behind, late_events
 from cdc_lakehouse.silver.look import MergeTask
 
 

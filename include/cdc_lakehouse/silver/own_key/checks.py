@@ -12,8 +12,8 @@ from cdc_lakehouse.silver.examine import WorkFacts
 from cdc_lakehouse.silver.folding.clearing import cleared_by
 from cdc_lakehouse.silver.folding.refold import of_keys
 from cdc_lakehouse.silver.look import MergeTask
-from cdc_lakehouse.silver.own_key.chosen import OwnKey
 from cdc_lakehouse.silver.own_key.double_keys import DoubleKeys
+from cdc_lakehouse.silver.own_key.key_columns import OwnKey
 from cdc_lakehouse.silver.own_key.untold_keys import refuse_untold
 from cdc_lakehouse.silver.read import events
 

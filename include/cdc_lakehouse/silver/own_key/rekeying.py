@@ -1,4 +1,4 @@
-"""Give bronze's rows the key that the table names (decision 0034): what `own_key` says, in Spark.
+"""Give bronze's rows the key that the table names (decision 0034): what `key_columns` says, in Spark.
 
 From here on they look as if Kafka's message key had been made of these columns.
 """
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.debezium.operations import Operation
-from cdc_lakehouse.silver.own_key.chosen import OwnKey
+from cdc_lakehouse.silver.own_key.key_columns import OwnKey
 from cdc_lakehouse.silver.read import HALF, ROW_OPS
 
 _LEAVES, _COMES = str(Operation.DELETE), str(Operation.CREATE)

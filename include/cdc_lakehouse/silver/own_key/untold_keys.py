@@ -9,7 +9,7 @@ from cdc_lakehouse.debezium.operations import IMAGES, Operation
 from cdc_lakehouse.errors import KeyNotToldError
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.folding.place import is_after, literal_place, place_of_event
-from cdc_lakehouse.silver.own_key.chosen import OwnKey
+from cdc_lakehouse.silver.own_key.key_columns import OwnKey
 from cdc_lakehouse.silver.own_key.whole_before import shows_row
 from cdc_lakehouse.silver.read import ROW_OPS
 

@@ -1,1 +1,1 @@
-"""Write what was folded: tombstones, history, silver, in this order."""
+"""Write what was folded: tombstones, and silver by MERGE or by place."""
