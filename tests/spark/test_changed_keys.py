@@ -15,11 +15,10 @@ def told(request, engine, tmp_path):
     """A table with the keys -60 to 59 in six files, and what is told of the changed keys -15 and -12."""
     session, uri = engine.isolated(), (tmp_path / "t").as_uri()
     key = F.format_string("%03d", F.col("id") + 100) if request.param == "string" else F.col("id")
-    for start in range(-60, 60, 20):
-        rows = session.range(start, start + 20).coalesce(1).select(key.cast(request.param).alias("id"))
-        rows.write.format("delta").option("delta.enableDeletionVectors", "true").mode("append").save(uri)
-    ids = [session.range(at, at + 1).select(key.cast(request.param).alias("id")) for at in (-15, -12)]
-    changes = ids[0].union(ids[1]).withColumn(GONE, F.lit(False))
+    keys = key.cast(request.param).alias("id")
+    rows = session.range(-60, 60, numPartitions=6).select(keys)
+    rows.write.format("delta").option("delta.enableDeletionVectors", "true").save(uri)
+    changes = session.range(-15, -9, 3).select(keys, F.lit(False).alias(GONE))
     return session, uri, ChangedKeys.of(changes, ("id",))
 
 
