@@ -6,9 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from confluent_kafka import Consumer, TopicPartition
 
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.rows import read_rows
+from cdc_lakehouse.lake.state import read_state
 from history.comparing import Difference, Key  # type: ignore[import-not-found]
 from history.shapes import STAMP  # type: ignore[import-not-found]
 from history.tables import Table  # type: ignore[import-not-found]
@@ -28,6 +30,27 @@ def events_of(lake: Lake, difference: Difference, table: Table) -> list[str]:
     rows.sort(key=lambda row: (*_position(row), row["partition"], row["offset"]))
     left_out = [f"… {len(rows) - _MOST} earlier ones"] if len(rows) > _MOST else []
     return [*left_out, *(_line(row, difference.column) for row in rows[-_MOST:])]
+
+
+def arrived(lake: Lake, table: Table, *, topic: str, bootstrap: str) -> list[str]:
+    """What Kafka has of the table, and bronze of that: was an event lost before or behind it?"""
+    state, bronze = read_state(lake.bronze(table.name), table=table.name), read_rows(lake.bronze(table.name))
+    if state is None or state.ledger is None or bronze is None:
+        return ["bronze has no such table"]
+    (source,) = state.ledger.sources
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "evidence"})
+    try:
+        lines = []
+        for partition in range(table.partitions):
+            first, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
+            rows = bronze.filter(pc.equal(bronze["partition"], partition)).num_rows
+            read = state.ledger.end(source, partition)
+            lines.append(
+                f"partition {partition}: Kafka has {first} to {end}, bronze read to {read}: {rows} rows"
+            )
+        return lines
+    finally:
+        consumer.close()
 
 
 def _rows(bronze: pa.Table, table: Table, column: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from cdc_lakehouse.lake.rows import read_rows
 from history.appended import rows_alive, told_twice  # type: ignore[import-not-found]
 from history.comparing import Difference, compare  # type: ignore[import-not-found]
 from history.content import Content, keep, kept, quiet_point  # type: ignore[import-not-found]
-from history.evidence import events_of  # type: ignore[import-not-found]
+from history.evidence import arrived, events_of  # type: ignore[import-not-found]
 from history.inequalities import Unwritten  # type: ignore[import-not-found]
 from history.tables import Table  # type: ignore[import-not-found]
 from history.versions import versions_at  # type: ignore[import-not-found]
@@ -49,6 +49,8 @@ class Judge:
             if ours:
                 lines.append(f"events of {table.name} {ours[0].key}:")
                 lines += [f"  {line}" for line in events_of(self.world.lake, ours[0], table)]
+                topic, kafka = self.world.topic(table), self.world.stack.kafka.bootstrap
+                lines += arrived(self.world.lake, table, topic=topic, bootstrap=kafka)
         return lines
 
     def _now(self, content: Content, table: Table) -> list[Difference]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,9 @@ def run_history(
     with world(stack, f"history{next(_numbers)}", folder=folder, tables=tables, fill=first_rows) as made:
         executor = Executor(made, driver, folder, between)
         finding = executor.run(steps, seconds=seconds)
+        if finding is not None:
+            logs = stack.site.layout.log("connect").parent
+            shutil.copytree(logs, folder / f"{made.name}-logs", dirs_exist_ok=True)
     return Verdict(seed, tuple(executor.done), finding, _summary(seed, executor))
 
 

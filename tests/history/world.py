@@ -51,6 +51,9 @@ class World:
     def lake(self) -> Lake:
         return Lake(root=self.stack.lake_root(), pipeline=self.name)
 
+    def topic(self, table: Table) -> str:
+        return f"{self.name}.{SCHEMA}.{table.name}"
+
     def connect(self) -> psycopg.Connection[Any]:
         connection = self.stack.postgres.connect(self.name)
         connection.autocommit = True
@@ -177,7 +180,7 @@ def _write_pipeline(made: World) -> None:
     lines = [
         {
             "name": table.name,
-            "topics": [f"{made.name}.{SCHEMA}.{table.name}"],
+            "topics": [made.topic(table)],
             **({"history": True} if table.historic else {}),
             **({"key": list(table.own_key)} if table.own_key else {}),
         }
