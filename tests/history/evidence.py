@@ -32,13 +32,13 @@ def events_of(lake: Lake, difference: Difference, table: Table) -> list[str]:
     return [*left_out, *(_line(row, difference.column) for row in rows[-_MOST:])]
 
 
-def arrived(lake: Lake, table: Table, *, topic: str, bootstrap: str) -> list[str]:
+def arrived(lake: Lake, table: Table, *, topic: str, kafka: dict[str, str]) -> list[str]:
     """What Kafka has of the table, and bronze of that: was an event lost before or behind it?"""
     state, bronze = read_state(lake.bronze(table.name), table=table.name), read_rows(lake.bronze(table.name))
     if state is None or state.ledger is None or bronze is None:
         return ["bronze has no such table"]
     (source,) = state.ledger.sources
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "evidence"})
+    consumer = Consumer({**kafka, "group.id": "evidence"})
     try:
         lines = []
         for partition in range(table.partitions):

@@ -49,8 +49,8 @@ class Judge:
             if ours:
                 lines.append(f"events of {table.name} {ours[0].key}:")
                 lines += [f"  {line}" for line in events_of(self.world.lake, ours[0], table)]
-                topic, kafka = self.world.topic(table), self.world.stack.kafka.bootstrap
-                lines += arrived(self.world.lake, table, topic=topic, bootstrap=kafka)
+                topic, kafka = self.world.topic(table), self.world.stack.kafka.client_settings()
+                lines += arrived(self.world.lake, table, topic=topic, kafka=kafka)
         return lines
 
     def _now(self, content: Content, table: Table) -> list[Difference]:
