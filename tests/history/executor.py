@@ -121,6 +121,7 @@ class Executor:
     def _cut(self) -> None:
         """All that is committed, and not what is in open transactions."""
         self._start_connect()
+        self.writers.unlock_tables()
         self.world.wait_until_captured()
         self._drain()
         self._settled()
@@ -182,12 +183,10 @@ class Executor:
 
     def _start_connect(self) -> None:
         if "connect" not in self.world.stack.running():
-            self.writers.unlock_tables()
             self.world.stack.start("connect")
 
     def _restart_task(self) -> None:
         self._start_connect()
-        self.writers.unlock_tables()
         self.world.restart_task()
         self.counts["restarts"] += 1
 

@@ -68,14 +68,14 @@ class Writers:
                     self.counts["rolled back"] += 1
 
     def unlock_tables(self) -> None:
-        """Commit what has altered or truncated a table: a connector that starts would wait for it."""
+        """Commit what has altered or truncated a table: a connector that asks for columns waits for it."""
         for session in self._sessions.values():
             with suppress(psycopg.Error):
                 if session.info.transaction_status is TransactionStatus.INERROR:
                     session.execute("ROLLBACK")
                 elif _holds_tables(session):
                     session.execute("COMMIT")
-                    self.counts["committed for a connector that starts"] += 1
+                    self.counts["committed for a connector that waits"] += 1
 
     def close(self) -> None:
         for session in self._sessions.values():
