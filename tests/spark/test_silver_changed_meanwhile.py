@@ -19,11 +19,11 @@ from cdc_lakehouse.errors import ForeignCommitError, SupersededError
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.silver.look import MergeTask, look_at
 from cdc_lakehouse.silver.table_merge import merge_table
-from cdc_lakehouse.silver.writing import append_merge, merge, replace_rows
+from cdc_lakehouse.silver.writing import merge, replace_rows
 
 SOFT = table_of("orders", deletes="soft")
 APPENDED = table_of("orders", mode="append")
-WAYS = {"by place": (ORDERS, replace_rows), "soft": (SOFT, merge), "append": (APPENDED, append_merge)}
+WAYS = {"by place": (ORDERS, replace_rows), "soft": (SOFT, merge), "append": (APPENDED, merge)}
 """Tables that are written each in its own way, and the room that commits it."""
 READ_STATE = "cdc_lakehouse.silver.look.read_state"
 EACH_WAY = pytest.mark.parametrize("way", WAYS)

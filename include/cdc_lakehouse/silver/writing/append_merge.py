@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
 
 from cdc_lakehouse.lake.ledger import Ledger
-from cdc_lakehouse.lake.merged_rows import merged_rows
 from cdc_lakehouse.lake.names import quoted
-from cdc_lakehouse.lake.transaction import commit, fenced_statement
 from cdc_lakehouse.silver.folding.event_identity import is_same_event, once_each
-from cdc_lakehouse.silver.writing.merge import MergeResult
+from cdc_lakehouse.silver.writing.literals import between
+from cdc_lakehouse.silver.writing.merge import MergeResult, merged
 
 _PRUNED_BY = ("epoch", "row")
 """What an event has in common with all its repetitions: the commit before it may differ (rule 2.2)."""
@@ -28,26 +28,19 @@ def append(
     `SupersededError`; with a later ledger and the same rows it states that ledger and inserts nothing.
     """
     table = DeltaTable.forPath(session, uri).alias("s")
-    condition = _may_have(rows) & is_same_event("s", "f", keys)
+    condition = may_have(rows, "s") & is_same_event("s", "f", keys)
     values = {quoted(name): F.col(f"f.{quoted(name)}") for name in rows.columns}
     new = once_each(rows, keys).alias("f")
     statement = table.merge(new, condition).whenNotMatchedInsert(values=values)
-    answer: dict[str, int] = {}
-
-    def execute() -> None:
-        with fenced_statement(session, ledger):
-            answer.update(statement.execute().collect()[0].asDict())
-
-    state = commit(execute, uri=uri, ledger=ledger)
-    affected = answer or merged_rows(uri, state.stated)
-    return MergeResult(version=state.version, inserted=affected["num_inserted_rows"], updated=0, deleted=0)
+    return merged(session, uri, statement, ledger=ledger)
 
 
-def _may_have(rows: DataFrame) -> Column:
-    """Of silver's rows: literals, so that Delta passes over files without any of these events."""
+def may_have(rows: DataFrame, table: str) -> Column:
+    """Of the rows of `table`: literals, so that Delta passes over files without any of these events."""
     fields = [F.col("_cdc_position")[name] for name in _PRUNED_BY]
     ends = rows.agg(*(F.struct(F.min(field), F.max(field)) for field in fields)).collect()[0]
     condition = F.lit(True)
     for name, (lowest, highest) in zip(_PRUNED_BY, ends, strict=True):
-        condition &= F.col("s._cdc_position")[name].between(F.lit(lowest), F.lit(highest))
+        field = F.col(f"{table}._cdc_position")[name]
+        condition &= between(field, lowest, highest, type_=LongType())
     return condition

@@ -43,6 +43,11 @@ def merge(
     table = DeltaTable.forPath(session, uri).alias("s")
     on = plan.on_key() if keys is None or plan.cleared is not None else plan.on_key() & keys.contain("s")
     statement = _statement(table.merge(changes.alias("f"), on), plan)
+    return merged(session, uri, statement, ledger=ledger)
+
+
+def merged(session: SparkSession, uri: str, statement: DeltaMergeBuilder, *, ledger: Ledger) -> MergeResult:
+    """Run a MERGE that states `ledger`; its counts come from its commit where the answer was lost."""
     answer: dict[str, int] = {}
 
     def execute() -> None:
