@@ -36,8 +36,8 @@ class RowReplacement:
         self._session = session
         self._delta = transaction
         self._actions = session._jvm.java.util.ArrayList()
-        self._files: JavaObject | None = None
-        """Of the rows that were looked at: only these can be removed."""
+        self._files = self._seq([])
+        """Of the rows that were looked at: no others can be removed."""
 
     @classmethod
     def begun(cls, session: SparkSession, uri: str) -> RowReplacement | None:
