@@ -61,10 +61,10 @@ def source(topic: str) -> Database:
 
 def test_the_preflight_names_the_connectors_that_have_committed(broker, topic):
     broker.create(topic)
-    before = offsets_finding(source(topic), broker.settings, topic)
+    before = offsets_finding(source(topic), broker.settings)
     said(broker, topic, SHOP, 1)
     said(broker, topic, BILLING, 7)
-    after = offsets_finding(source(topic), broker.settings, topic)
+    after = offsets_finding(source(topic), broker.settings)
 
     assert (before.level, after.level) == (Level.WARNING, Level.OK)
     assert before.sentence == f"db:5432/shop, no connector has committed in {topic}"
@@ -76,4 +76,4 @@ def test_a_topic_with_something_else_is_no_topic_of_offsets(broker, topic):
     broker.send(topic, [b"no json"], key=b"k")
 
     with pytest.raises(MissingConnectionError, match=f"`offsets_topic` {topic} holds something else"):
-        offsets_finding(source(topic), broker.settings, topic)
+        offsets_finding(source(topic), broker.settings)

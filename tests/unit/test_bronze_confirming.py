@@ -97,7 +97,7 @@ def kafka(monkeypatch) -> type[Kafka]:
 def source(monkeypatch) -> Source:
     asked = Source()
     monkeypatch.setattr("cdc_lakehouse.bronze.confirming.moment_of", asked)
-    monkeypatch.setattr("cdc_lakehouse.bronze.confirming.newest_committed", asked.committed)
+    monkeypatch.setattr("cdc_lakehouse.application.committed_offsets.newest_committed", asked.committed)
     monkeypatch.setenv(ENV_CONNECTION_SOURCE, connection(offsets_topic="offsets"))
     return asked
 
@@ -202,7 +202,7 @@ def test_a_topic_that_holds_something_else_is_told_so(application, source, monke
     def read(settings, topic):
         raise ValueError("no JSON")
 
-    monkeypatch.setattr("cdc_lakehouse.bronze.confirming.newest_committed", read)
+    monkeypatch.setattr("cdc_lakehouse.application.committed_offsets.newest_committed", read)
     with caplog.at_level(logging.WARNING):
         result = ingested(application)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.committed_offsets import committed_offsets
 from cdc_lakehouse.bronze.incarnations import doubtful
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.config.kafka_settings import librdkafka_settings
@@ -24,7 +25,7 @@ from cdc_lakehouse.debezium.connector_offset import complete_up_to, server_of
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
-from cdc_lakehouse.kafka.offsets_topic import Committed, newest_committed
+from cdc_lakehouse.kafka.offsets_topic import Committed
 from cdc_lakehouse.lake.confirmations import Confirmation, Confirmations
 from cdc_lakehouse.lake.confirmations_file import read_confirmations, write_confirmations
 from cdc_lakehouse.lake.ledger import Ends
@@ -54,7 +55,8 @@ def ask(application: Application, cluster: Cluster) -> Asked | None:
     try:
         database = Database.of(application.connection(Role.SOURCE))
         moment, relations = moment_of(database, relations={_named_after(topic)[1] for topic in topics})
-        committed = _committed(application, database)
+        kafka = librdkafka_settings(application.connection(Role.KAFKA))
+        committed = positions_in(committed_offsets(database, kafka))
         return Asked(database.settings.address, moment, relations, committed, cluster.written(topics))
     except LakehouseError as error:
         _warn(error)
@@ -109,17 +111,6 @@ def confirmation_of(plan: DrainPlan, asked: Asked, known: Confirmations) -> Conf
         ends[plan.sources[topic.name]] = asked.written[topic.source]
         positions.append(asked.committed[server])
     return Confirmation(min(positions), known.time_at(min(positions)), plan.ledger.epoch, ends)
-
-
-def _committed(application: Application, database: Database) -> dict[str, LogPosition]:
-    topic = database.settings.offsets_topic
-    if topic is None:
-        raise database.named.problem("its extra has no `offsets_topic`, the topic of Connect's offsets")
-    settings = librdkafka_settings(application.connection(Role.KAFKA))
-    try:
-        return positions_in(newest_committed(settings, topic))
-    except ValueError as exc:
-        raise database.named.problem(f"its `offsets_topic` {topic} holds something else") from exc
 
 
 def _observed(known: Confirmations, asked: Asked, plans: Iterable[DrainPlan]) -> dict[str, Confirmation]:
