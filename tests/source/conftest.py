@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from connector import FakeConnector  # type: ignore[import-not-found]
-from shelf import Shelf  # type: ignore[import-not-found]
+from shelf import ROWS, Shelf  # type: ignore[import-not-found]
 
 from local_stack import LocalStack
 from local_stack.stack import RunningStack
@@ -27,3 +27,13 @@ def shelf(stack, tmp_path) -> Iterator[Shelf]:
         connector = FakeConnector(connection)
         yield Shelf(connection, connector, root=tmp_path.as_uri(), site=stack.postgres.site)
         connector.end()
+
+
+@pytest.fixture
+def items(shelf):
+    """Three rows that silver has, delivered by the connector."""
+    shelf.sql("CREATE TABLE items (id int PRIMARY KEY, name text)")
+    shelf.sql("INSERT INTO items VALUES (1, 'a'), (2, 'b'), (3, NULL)")
+    shelf.deliver()
+    shelf.silver(ROWS)
+    return shelf

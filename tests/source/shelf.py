@@ -34,6 +34,9 @@ _ERROR = pa.struct([("code", pa.string()), ("detail", pa.string())])
 _ATTEMPT = "20260101T000000Z-00000001"
 
 
+ROWS = {"id": pa.array([1, 2, 3], pa.int32()), "name": pa.array(["a", "b", None])}
+
+
 class Shelf:
     def __init__(
         self, connection: psycopg.Connection[Any], connector: FakeConnector, *, root: str, site: Site
@@ -126,3 +129,14 @@ class Shelf:
 
     def verdict(self, **options: Any) -> str:
         return str(self.verify(**options).verification["verdict"])
+
+
+def settled(shelf: Shelf, **silver: Any) -> TableResult:
+    """What silver is for good: looked at, then it read all that Kafka had, and changed nothing."""
+    shelf.silver(**silver)
+    shelf.verify()
+    shelf.deliver()
+    shelf.verify()
+    shelf.silver(**silver)
+    found: TableResult = shelf.verify()
+    return found
