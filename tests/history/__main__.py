@@ -91,6 +91,9 @@ def _shrink(verdict: Verdict, tried: Callable[..., Verdict], chosen: argparse.Na
 def main() -> int:
     chosen = _arguments()
     logging.basicConfig(level=logging.DEBUG if chosen.verbose else logging.WARNING)
+    if not 0 <= chosen.faults <= 1:
+        print(f"error: FAULTS={chosen.faults:g} is no share between 0 and 1")
+        return 2
     try:
         choice = Choice.of(without=_names(chosen.without), also=_names(chosen.also), faults=chosen.faults)
     except UnknownNameError as exc:

@@ -62,3 +62,4 @@ def test_a_row_lost_a_row_too_many_and_a_wrong_value_are_found(stack, driver, fo
     assert "named key ('',): PostgreSQL has no row, silver has 1 rows" in told
     assert "column value: PostgreSQL has 12345, silver has" in told
     assert "events of tokened" in told
+    assert "bronze read to" in told
