@@ -15,9 +15,10 @@ def can_skip_by(type_: DataType) -> bool:
 
 
 def between(column: Column, lowest: object, highest: object, *, type_: DataType) -> Column:
+    """Ends that are None hold no row."""
     return column.between(_literal(lowest, type_), _literal(highest, type_))
 
 
 def _literal(value: object, type_: DataType) -> Column:
     suffix = _SUFFIXES.get(type(type_))
-    return F.lit(value) if suffix is None else F.expr(f"{value}{suffix}")
+    return F.lit(value) if value is None or suffix is None else F.expr(f"{value}{suffix}")
