@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from history.driver import WarmDriver  # type: ignore[import-not-found]
 from history.executor import Executor, Finding  # type: ignore[import-not-found]
+from history.keepsakes import keep  # type: ignore[import-not-found]
 from history.steps import Kind, Step  # type: ignore[import-not-found]
 from history.tables import Table  # type: ignore[import-not-found]
 from history.world import World, world  # type: ignore[import-not-found]
@@ -69,8 +69,7 @@ def run_history(
         executor = Executor(made, driver, folder, between)
         finding = executor.run(steps, seconds=seconds)
         if finding is not None:
-            logs = stack.site.layout.log("connect").parent
-            shutil.copytree(logs, folder / f"{made.name}-logs", dirs_exist_ok=True)
+            keep(made, folder / f"{made.name}-keepsakes")
     return Verdict(seed, tuple(executor.done), finding, _summary(seed, executor))
 
 

@@ -161,6 +161,8 @@ def _create_database(made: World) -> None:
     with made.stack.postgres.connect("postgres") as connection:
         connection.autocommit = True
         connection.execute(sql.SQL("CREATE DATABASE {}").format(database))
+        connection.execute("ALTER SYSTEM SET wal_keep_size = '1GB'")  # a find is explained from it
+        connection.execute("SELECT pg_reload_conf()")
     with made.connect() as connection:
         for statement in (*FIRST, *(each for table in made.tables for each in creation(table))):
             connection.execute(statement.encode())
