@@ -33,8 +33,8 @@ _POSITION = pa.struct([("epoch", pa.int64()), ("row", pa.int64())])
 _ERROR = pa.struct([("code", pa.string()), ("detail", pa.string())])
 _ATTEMPT = "20260101T000000Z-00000001"
 
-
 ROWS = {"id": pa.array([1, 2, 3], pa.int32()), "name": pa.array(["a", "b", None])}
+WRONG = {**ROWS, "name": pa.array(["a", "x", None])}
 
 
 class Shelf:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pyarrow as pa
-from shelf import ROWS, settled  # type: ignore[import-not-found]
+from shelf import ROWS, WRONG, settled  # type: ignore[import-not-found]
 
 from cdc_lakehouse.lake.confirmations_file import read_confirmations, write_confirmations
 from cdc_lakehouse.preflight.source import source_finding
 
 
 def test_without_the_connectors_word_nothing_is_certain(items):
-    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
     items.sql("DELETE FROM items WHERE id = 1", "INSERT INTO items VALUES (1, 'a')")
-    items.silver(wrong)
+    items.silver(WRONG)
     items.verify()
     items.kafka_end += 10
     items.verify()
-    items.silver(wrong)
+    items.silver(WRONG)
 
     assert items.verdict() == "open"
 
 
 def test_a_slot_that_nobody_reads_says_nothing(items):
     """So it is while a connector takes its first snapshot of a source where nothing happens."""
-    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
     items.connector.stop()
-    items.silver(wrong)
+    items.silver(WRONG)
     items.verify()
     items.verify()
 
@@ -35,38 +32,35 @@ def test_a_slot_that_nobody_reads_says_nothing(items):
 
 
 def test_a_silver_that_has_not_read_up_to_the_mark_may_still_bring_it(items):
-    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
     items.sql("DELETE FROM items WHERE id = 1", "INSERT INTO items VALUES (1, 'a')")
-    items.silver(wrong)
+    items.silver(WRONG)
     items.verify()
     items.deliver()
     items.verify()
-    items.silver(wrong, read_to=items.kafka_end - 1)
+    items.silver(WRONG, read_to=items.kafka_end - 1)
 
     assert items.verdict() == "open"
 
 
 def test_what_the_ingest_observed_is_enough(items):
     """No slot has to say anything: nobody reads it here."""
-    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
     items.connector.stop()
-    items.silver(wrong)
+    items.silver(WRONG)
     items.verify()
     items.observe()
-    items.silver(wrong)
+    items.silver(WRONG)
     found = items.verify().verification
 
     assert (found["verdict"], found["witnesses"]) == ("different", ["connect"])
 
 
 def test_an_observation_that_silver_has_not_read_settles_nothing(items):
-    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
     items.connector.stop()
-    items.silver(wrong)
+    items.silver(WRONG)
     items.verify()
     items.kafka_end += 10
     items.observe()
-    items.silver(wrong, read_to=items.kafka_end - 1)
+    items.silver(WRONG, read_to=items.kafka_end - 1)
 
     assert items.verdict() == "open"
 
@@ -89,14 +83,13 @@ def test_a_slot_ahead_of_what_connect_has_committed_does_not_make_a_late_row_wro
 
 def test_an_observation_of_another_source_says_nothing(items):
     """A restored copy at another address has positions of its own."""
-    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
     items.connector.stop()
-    items.silver(wrong)
+    items.silver(WRONG)
     items.verify()
     items.observe()
     uri = items.lake.confirmations(items.table().group)
     write_confirmations(uri, replace(read_confirmations(uri), address="elsewhere:5432/shop"))
-    items.silver(wrong)
+    items.silver(WRONG)
 
     assert items.verdict() == "open"
 
@@ -128,21 +121,19 @@ def test_a_table_that_is_observed_in_another_epoch_does_not_ask_the_slot(items):
 
 
 def test_what_another_epoch_saw_serves_no_look(items):
-    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
     items.observe(up_to="0/1")
-    items.silver(wrong)
+    items.silver(WRONG)
     items.verify()
     items.observe(epoch=1)
-    items.silver(wrong)
+    items.silver(WRONG)
 
     assert items.verdict() == "open"
 
 
 def test_the_slot_speaks_again_where_nobody_observes_any_more(items):
-    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
     items.observe(up_to="0/1")
     items.offsets_topic = None
-    found = settled(items, columns=wrong).verification
+    found = settled(items, columns=WRONG).verification
 
     assert (found["verdict"], found["witnesses"]) == ("different", ["slot"])
 
@@ -160,14 +151,13 @@ def test_the_preflight_asks_for_the_topic_of_offsets_and_names_the_slots(items):
 
 
 def test_the_oldest_observation_that_serves_is_the_one_to_wait_for(items):
-    wrong = {**ROWS, "name": pa.array(["a", "x", None])}
     items.connector.stop()
-    items.silver(wrong)
+    items.silver(WRONG)
     items.verify()
     items.observe()
     read = items.kafka_end
     items.kafka_end += 10
     items.observe()
-    items.silver(wrong, read_to=read)
+    items.silver(WRONG, read_to=read)
 
     assert items.verdict() == "different"
