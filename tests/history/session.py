@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from confluent_kafka import KafkaException
 
 from history.driver import WarmDriver  # type: ignore[import-not-found]
 from history.executor import Executor, Finding  # type: ignore[import-not-found]
@@ -15,6 +18,8 @@ from history.tables import Table  # type: ignore[import-not-found]
 from history.world import World, world  # type: ignore[import-not-found]
 from history.writers import Writers  # type: ignore[import-not-found]
 from local_stack import RunningStack
+
+logger = logging.getLogger(__name__)
 
 _TOLD = (
     "steps",
@@ -69,8 +74,16 @@ def run_history(
         executor = Executor(made, driver, folder, between)
         finding = executor.run(steps, seconds=seconds)
         if finding is not None:
-            keep(made, folder / f"{made.name}-keepsakes")
+            _keep(made, folder / f"{made.name}-keepsakes")
     return Verdict(seed, tuple(executor.done), finding, _summary(seed, executor))
+
+
+def _keep(made: World, folder: Path) -> None:
+    """A find may be of a stack that does not answer: it is told all the same."""
+    try:
+        keep(made, folder)
+    except (OSError, KafkaException):
+        logger.warning("not all is kept in %s", folder, exc_info=True)
 
 
 def first_rows(made: World) -> None:

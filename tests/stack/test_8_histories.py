@@ -63,3 +63,6 @@ def test_a_row_lost_a_row_too_many_and_a_wrong_value_are_found(stack, driver, fo
     assert "column value: PostgreSQL has 12345, silver has" in told
     assert "events of tokened" in told
     assert "bronze read to" in told
+    kept = next(folder.glob("*-keepsakes"))
+    assert {each.name for each in kept.iterdir()} == {"logs", "wal", "committed-offsets.jsonl"}
+    assert '"lsn"' in (kept / "committed-offsets.jsonl").read_text()
