@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path, PurePath
 
-MOST_LINES = 300
+MOST_LINES = 400
 MOST_FUNCTION_LINES = 50
 MOST_ENTRY_POINT_LINES = 15
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "managers", "base"}
@@ -35,7 +35,7 @@ def functions_of(path: Path) -> list[tuple[str, int]]:
     ]
 
 
-def test_no_module_is_longer_than_300_lines(shipped):
+def test_no_module_is_longer_than_400_lines(shipped):
     assert [(name, lines_of(path)) for name, path in shipped.items() if lines_of(path) > MOST_LINES] == []
 
 
