@@ -159,6 +159,8 @@ class TableResult:
     error: TableError | None = None
     ranges: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
     """`<topic>` -> `<partition>` -> [from, until) of this run."""
+    rows: int = 0
+    """Rows that readers find added, changed or deleted by this run."""
     counts: Mapping[str, int] = field(default_factory=dict)
     errors_by_code: Mapping[str, int] = field(default_factory=dict)
     open_cases: int | None = None

@@ -6,33 +6,31 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdc_lakehouse.contract import ExitCode, Job, JobResult, TableError, TableResult, TableStatus
+from cdc_lakehouse.contract import Job, JobResult, TableError, TableResult, TableStatus
+from cdc_lakehouse.errors import BrokerUnavailableError, OffsetsLostError
+from recorded_results import ATTEMPT, recorded_table  # type: ignore[import-not-found]
 
-OFFSETS_LOST = TableError(
-    code="OFFSETS_LOST",
-    exit_code=ExitCode.DATA,
-    sentence="orders stands at offset 5 of shop.public.orders/0, but Kafka holds 9..12",
-    advice="Take a new snapshot of the table.",
-)
-BROKER_AWAY = TableError(
-    code="BROKER_UNAVAILABLE",
-    exit_code=ExitCode.RETRY,
-    sentence="Kafka at broker:9092 did not answer: timed out",
-    advice="Nothing was lost.",
-)
+OFFSETS_LOST = OffsetsLostError(table="orders", ranges="shop.public.orders/0 [5, 9)").as_table_error()
+BROKER_AWAY = BrokerUnavailableError(bootstrap="broker:9092", reason="timed out").as_table_error()
 
 
-def advanced(table: str, start: int = 0, end: int = 10) -> TableResult:
-    return TableResult(
-        table=table,
-        status=TableStatus.ADVANCED,
-        ranges={f"shop.public.{table}": {"0": (start, end)}},
-        counts={"read": end - start, "appended": end - start, "applied": end - start, "undecodable": 0},
-        seen_through="2026-01-01T00:00:00Z",
-        valid_through="2026-01-01T00:00:01+00:00",
-        valid_position="0/16B3748",
-        versions={"bronze": 3},
-    )
+def ingested(table: str, start: int = 0, end: int = 10) -> TableResult:
+    """As `bronze_ingest` says that it has read these offsets."""
+    rows = end - start
+    return _recorded_as(Job.BRONZE_INGEST, table, start, end, rows=rows, counts={"appended": rows})
+
+
+def merged(table: str, start: int = 0, end: int = 10) -> TableResult:
+    """As `silver_merge` says that each of these offsets was a new row."""
+    rows = end - start
+    counts = {"read": rows, "events": rows, "rows_inserted": rows, "rows_updated": 0, "rows_deleted": 0}
+    return _recorded_as(Job.SILVER_MERGE, table, start, end, rows=rows, counts=counts)
+
+
+def _recorded_as(job: Job, table: str, start: int, end: int, **told: Any) -> TableResult:
+    ranges = {f"shop.public.{table}": {"0": (start, end)}}
+    moved: TableResult = recorded_table(job, table=table, ranges=ranges, **told)
+    return moved
 
 
 def idle(table: str) -> TableResult:
@@ -43,7 +41,7 @@ def failed(table: str, error: TableError) -> TableResult:
     return TableResult(table=table, status=TableStatus.FAILED, error=error)
 
 
-def result(job: Job, *tables: TableResult, attempt: str = "20260101T000000Z-00000001") -> JobResult:
+def result(job: Job, *tables: TableResult, attempt: str = ATTEMPT) -> JobResult:
     return JobResult(job=job, pipeline="shop", attempt=attempt, tables=tables)
 
 

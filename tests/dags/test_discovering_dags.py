@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_spark import advanced, call_of, failed, idle, played, result, script  # type: ignore[import-not-found]
+from fake_spark import call_of, failed, idle, ingested, played, result, script  # type: ignore[import-not-found]
 from test_operator import context  # type: ignore[import-not-found]
 
 from cdc_lakehouse.config.models import Pipeline
@@ -57,7 +57,7 @@ def test_a_group_of_discovered_tables_alone_has_its_tasks(pipeline):
 
 
 def test_the_group_that_discovers_is_asked_for_as_a_whole(pipeline):
-    script(bronze_ingest=played(result(Job.BRONZE_INGEST, idle("orders"), advanced("returns"))))
+    script(bronze_ingest=played(result(Job.BRONZE_INGEST, idle("orders"), ingested("returns"))))
 
     summary = run(pipeline_dag(pipeline), "main.bronze_ingest")
 

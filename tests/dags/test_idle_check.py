@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowException
 from airflow_home import HERE, PROJECT  # type: ignore[import-not-found]
-from fake_spark import advanced, idle, played, result, script, was_called  # type: ignore[import-not-found]
+from fake_spark import idle, merged, played, result, script, was_called  # type: ignore[import-not-found]
 from test_operator import context, operator  # type: ignore[import-not-found]
 
 from cdc_lakehouse.contract import HAS_WORK, Job, JobRequest
@@ -20,7 +20,7 @@ from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.reports import newest_results
 from cdc_lakehouse.orchestration import idle_check
 
-MERGED = result(Job.SILVER_MERGE, advanced("orders"), idle("customers"))
+MERGED = result(Job.SILVER_MERGE, merged("orders"), idle("customers"))
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from airflow_home import CANARY, HOME  # type: ignore[import-not-found]
 from fake_spark import (  # type: ignore[import-not-found]
     BROKER_AWAY,
     OFFSETS_LOST,
-    advanced,
     call_of,
     failed,
     idle,
+    ingested,
     played,
     result,
     script,
@@ -29,7 +29,7 @@ from cdc_lakehouse.config.models import Connections
 from cdc_lakehouse.contract import ENV_RESULT, ExitCode, Job
 from cdc_lakehouse.orchestration.operator import SparkJobOperator
 
-GOOD = result(Job.BRONZE_INGEST, advanced("orders"), idle("customers"))
+GOOD = result(Job.BRONZE_INGEST, ingested("orders"), idle("customers"))
 
 
 class Store(dict[str, Any]):
@@ -173,7 +173,7 @@ def test_an_application_without_a_result_ends_as_its_exit_code_says(exit_code, r
 
 
 def test_a_failed_table_is_the_first_line_and_the_log_is_not_in_the_exception():
-    outcome = result(Job.BRONZE_INGEST, failed("orders", OFFSETS_LOST), advanced("customers"))
+    outcome = result(Job.BRONZE_INGEST, failed("orders", OFFSETS_LOST), ingested("customers"))
     script(
         bronze_ingest=played(outcome, lines=["Exception in thread main"] + [f"line {i}" for i in range(500)])
     )
@@ -187,11 +187,11 @@ def test_a_failed_table_is_the_first_line_and_the_log_is_not_in_the_exception():
 
 def test_what_an_earlier_try_moved_is_not_forgotten():
     store = Store()
-    first = result(Job.BRONZE_INGEST, advanced("orders"), failed("customers", BROKER_AWAY), attempt="try-1")
+    first = result(Job.BRONZE_INGEST, ingested("orders"), failed("customers", BROKER_AWAY), attempt="try-1")
     script(bronze_ingest=played(first))
     with pytest.raises(AirflowException, match="customers BROKER_UNAVAILABLE"):
         operator().execute(context(store=store))
-    second = result(Job.BRONZE_INGEST, idle("orders"), advanced("customers"), attempt="try-2")
+    second = result(Job.BRONZE_INGEST, idle("orders"), ingested("customers"), attempt="try-2")
     script(bronze_ingest=played(second))
     summary = operator().execute(context(store=store))
     assert {table: way["attempts"] for table, way in summary["advanced"].items()} == {

@@ -4,7 +4,7 @@ import signal
 from dataclasses import replace
 
 import pytest
-from fake_spark import BROKER_AWAY, OFFSETS_LOST, advanced, failed, idle, result  # type: ignore[import-not-found]
+from fake_spark import BROKER_AWAY, OFFSETS_LOST, failed, idle, ingested, result  # type: ignore[import-not-found]
 
 from cdc_lakehouse.contract import ExitCode, Job, JobResult, TableError
 from cdc_lakehouse.orchestration.results import Decision, Verdict, decision_for, judge, refused
@@ -45,8 +45,7 @@ def test_first_line_counts_the_failed_tables_and_each_has_one_line_below():
     assert verdict.decision is Decision.FAIL
     assert verdict.message.splitlines() == [
         "1 of 2 tables failed: orders OFFSETS_LOST",
-        "orders: orders stands at offset 5 of shop.public.orders/0, but Kafka holds 9..12."
-        " Take a new snapshot of the table.",
+        f"orders: {OFFSETS_LOST.sentence}. {OFFSETS_LOST.advice}",
     ]
 
 
@@ -73,7 +72,7 @@ def test_a_run_without_a_result_is_never_green():
 
 
 def test_a_result_that_says_nothing_about_a_table_is_never_green():
-    verdict = verdict_on(result(Job.BRONZE_INGEST, advanced("orders")))
+    verdict = verdict_on(result(Job.BRONZE_INGEST, ingested("orders")))
     assert verdict.decision is Decision.RETRY
     assert verdict.message == "bronze_ingest said nothing about customers"
 
@@ -84,7 +83,7 @@ def test_a_result_with_a_failed_table_is_not_green_although_the_application_ende
 
 
 def test_an_application_that_dies_after_a_good_result_is_tried_again():
-    outcome = result(Job.BRONZE_INGEST, advanced("orders"), idle("customers"))
+    outcome = result(Job.BRONZE_INGEST, ingested("orders"), idle("customers"))
     verdict = verdict_on(outcome, exit_code=1)
     assert verdict.decision is Decision.RETRY
     assert verdict.message == "1 of 2 tables advanced, but then bronze_ingest ended with exit code 1"
@@ -105,22 +104,19 @@ def test_an_unreadable_result_is_a_sentence_and_a_retry(text):
 
 
 def test_the_last_log_line_says_what_happened_to_every_table():
-    outcome = result(Job.BRONZE_INGEST, idle("orders"), advanced("customers"), failed("clicks", OFFSETS_LOST))
+    outcome = result(Job.BRONZE_INGEST, idle("orders"), ingested("customers"), failed("clicks", OFFSETS_LOST))
     verdict = verdict_on(outcome, tables=("orders", "customers", "clicks"))
-    assert (
-        verdict.log_line
-        == "customers advanced appended=10 applied=10 read=10; clicks OFFSETS_LOST; idle: orders"
-    )
+    assert verdict.log_line == "customers advanced appended=10; clicks OFFSETS_LOST; idle: orders"
 
 
 def test_a_table_that_went_on_from_the_archive_says_so_in_the_last_log_line():
-    without = replace(advanced("customers"), registry={"source": "archive", "calls": 3})
+    without = replace(ingested("customers"), registry={"source": "archive", "calls": 3})
     verdict = verdict_on(result(Job.BRONZE_INGEST, without), tables=("customers",))
-    assert verdict.log_line == "customers advanced appended=10 applied=10 read=10 registry=archive"
+    assert verdict.log_line == "customers advanced appended=10 registry=archive"
 
 
 def test_the_summary_is_small_and_names_the_failed_and_the_advanced():
-    outcome = result(Job.BRONZE_INGEST, failed("orders", OFFSETS_LOST), advanced("customers"))
+    outcome = result(Job.BRONZE_INGEST, failed("orders", OFFSETS_LOST), ingested("customers"))
     assert verdict_on(outcome).summary == {
         "job": "bronze_ingest",
         "pipeline": "shop",
@@ -128,15 +124,15 @@ def test_the_summary_is_small_and_names_the_failed_and_the_advanced():
         "headline": "1 of 2 tables failed: orders OFFSETS_LOST",
         "tables": {"orders": "OFFSETS_LOST", "customers": "advanced"},
         "failed": {"orders": "OFFSETS_LOST"},
-        "counts": {"read": 10, "appended": 10, "applied": 10, "undecodable": 0},
+        "counts": {"appended": 10, "out_of_range": 0, "undecodable": 0},
         "advanced": {
             "customers": {
                 "rows": 10,
                 "ranges": {"shop.public.customers": {"0": [0, 10]}},
-                "seen_through": "2026-01-01T00:00:00Z",
-                "valid_through": "2026-01-01T00:00:01+00:00",
-                "valid_position": "0/16B3748",
-                "versions": {"bronze": 3},
+                "seen_through": "2023-11-14T22:13:20.123000+00:00",
+                "valid_through": "2026-01-01T12:05:00+00:00",
+                "valid_position": "0/1F4",
+                "versions": {"bronze": 2},
                 "attempts": ["20260101T000000Z-00000001"],
             }
         },

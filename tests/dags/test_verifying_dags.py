@@ -9,16 +9,12 @@ from airflow_home import HERE, HOME  # type: ignore[import-not-found]
 from fake_spark import call_of, played, result, script  # type: ignore[import-not-found]
 from test_operator import context, operator  # type: ignore[import-not-found]
 
-from cdc_lakehouse.contract import Job, TableResult, TableStatus
+from cdc_lakehouse.contract import Job
 from cdc_lakehouse.orchestration.operator import SparkJobOperator
 from cdc_lakehouse.orchestration.pipeline_dag import build_pipeline_dags
+from recorded_results import recorded_table  # type: ignore[import-not-found]
 
-EQUAL = TableResult(
-    table="orders",
-    status=TableStatus.VERIFIED,
-    counts={"rows_source": 3, "rows_silver": 3},
-    verification={"verdict": "equal"},
-)
+EQUAL = recorded_table(Job.VERIFY, table="orders")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from shelf import ROWS, settled  # type: ignore[import-not-found]
 
 from cdc_lakehouse.application.per_table import UnfinishedError
-from cdc_lakehouse.contract import TableResult
+from cdc_lakehouse.contract import Job, TableResult
 from cdc_lakehouse.errors import (
     MissingConnectionError,
     SilverDiffersError,
@@ -18,6 +18,7 @@ from cdc_lakehouse.errors import (
 )
 from cdc_lakehouse.lake.files import read_text
 from cdc_lakehouse.verification.source import snapshot_of
+from recorded_results import compare_or_record  # type: ignore[import-not-found]
 
 
 def told(result: TableResult) -> list[tuple[str, str, str]]:
@@ -31,6 +32,11 @@ def test_equal_tables_are_equal(items):
     assert result.verification["rows"] == {"source": 3, "silver": 3}
     assert result.verification["checksum"]["source"] == result.verification["checksum"]["silver"]
     assert result.verification["columns"] == ["id", "name"]
+
+
+def test_it_says_of_a_table_what_its_readers_are_tested_with(items):
+    """As `tests/spark/test_recorded_results.py` has it for the other jobs."""
+    compare_or_record(Job.VERIFY, items.verify(), places=("mark",))
 
 
 def test_a_difference_is_open_at_first_sight(items):

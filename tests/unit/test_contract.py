@@ -25,7 +25,8 @@ ORDERS = TableResult(
     table="orders",
     status=TableStatus.ADVANCED,
     ranges={"shop.public.orders": {"0": (0, 120)}},
-    counts={"read": 120, "appended": 119, "undecodable": 1},
+    rows=120,
+    counts={"appended": 120, "undecodable": 1},
     errors_by_code={"BAD_MAGIC": 1},
     seen_through="2026-01-01T00:00:00Z",
     lag_seconds=1.5,
@@ -63,6 +64,13 @@ def test_a_result_survives_its_json():
     told = result(ORDERS, failed("customers", LOST), error=AWAY)
 
     assert JobResult.from_json(told.to_json()) == told
+
+
+def test_a_result_of_a_release_that_counted_no_rows_still_loads():
+    document = json.loads(result(ORDERS).to_json())
+    del document["tables"][0]["rows"]
+
+    assert JobResult.from_json(json.dumps(document)).tables[0].rows == 0
 
 
 def test_a_result_of_another_version_is_refused():

@@ -54,6 +54,7 @@ def close_cases(application: Application, table: Table, state: TableState | None
     return TableResult(
         table=table.name,
         status=TableStatus.ADVANCED,
+        rows=plan.closed + plan.reopened,
         counts=counts,
         open_cases=open_cases(uri),
         seconds={"close": round(time.monotonic() - started, 3)},

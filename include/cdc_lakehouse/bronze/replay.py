@@ -78,6 +78,7 @@ class TableReplay:
         return TableResult(
             table=self._table.name,
             status=TableStatus.ADVANCED if places else TableStatus.IDLE,
+            rows=len(places),
             counts={"waiting": waiting, "closed": len(places)},
             open_cases=waiting - len(places),
             seconds={"replay": round(time.monotonic() - started, 3)},

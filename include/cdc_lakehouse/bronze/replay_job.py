@@ -65,6 +65,7 @@ def _together(decided: TableResult | None, replayed: TableResult) -> TableResult
     return replace(
         replayed,
         status=decided.status if first else replayed.status,
+        rows=decided.rows + replayed.rows,
         counts={**decided.counts, **replayed.counts},
         open_cases=decided.open_cases if replayed.open_cases is None else replayed.open_cases,
         seconds={**decided.seconds, **replayed.seconds},

@@ -34,6 +34,7 @@ def told(
         table=plan.table,
         status=TableStatus.IDLE if version is None else TableStatus.ADVANCED,
         ranges=_ranges(commits),
+        rows=added.rows,
         counts={
             "appended": added.rows,
             "undecodable": sum(added.errors_by_code.values()),

@@ -7,9 +7,6 @@ from typing import Any, TypedDict
 
 from cdc_lakehouse.contract import Job, JobResult, TableResult
 
-_ROWS_COUNT = {Job.BRONZE_INGEST: "appended", Job.SILVER_MERGE: "applied"}
-"""The count of a run report that says how many rows readers can see now."""
-
 LAYER = {Job.BRONZE_INGEST: "bronze", Job.SILVER_MERGE: "silver"}
 """The layer whose tables a job moves; other jobs move none."""
 
@@ -18,6 +15,7 @@ class Advance(TypedDict):
     """One table's way within one task of one DAG run, all tries together."""
 
     rows: int
+    """Rows that readers find added, changed or deleted, as the job counted them."""
     ranges: dict[str, dict[str, list[int]]]
     """Topic -> partition -> [from, until)."""
     seen_through: str | None
@@ -44,7 +42,7 @@ def joined(earlier: Mapping[str, Advance], later: Mapping[str, Advance]) -> dict
 
 def _advance(table: TableResult, result: JobResult) -> Advance:
     return Advance(
-        rows=table.counts.get(_ROWS_COUNT.get(result.job, ""), 0),
+        rows=table.rows,
         ranges={
             topic: {partition: [start, end] for partition, (start, end) in partitions.items()}
             for topic, partitions in table.ranges.items()

@@ -144,6 +144,7 @@ def _told(
         table=task.table.name,
         status=TableStatus.ADVANCED,
         ranges=by_topic(ledger.added),
+        rows=result.inserted + result.updated + result.deleted,
         counts={
             "read": facts.read,
             "events": facts.events,
