@@ -20,6 +20,14 @@ LOG_STORES = {
 """Where Delta's own would let two drivers win the same version (decision 0013)."""
 DEFAULTS_FILE = "spark-defaults.conf"
 LOGGING_FILE = "log4j2.properties"
+_CUT = r"{[\r\n][\s\S]*}{}"
+_QUOTES = r"{((Exception|Error): [^'\"]*|\[[A-Z][A-Z0-9_.]+\] [^'\"]*)['\"].*}{$1...}"
+LOG_PATTERN = (
+    "%d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}: "
+    f"%replace{{%replace{{%m}}{_CUT} %replace{{%ex{{short}}}}{_CUT}}}{_QUOTES}%n%ex{{none}}"
+)
+"""One line for an event, with what was thrown and without its frames: each task of a failed query throws the
+same, and the driver tells it once more. What stands behind a quotation mark may be a value of the payload."""
 _QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 """C1 only: half the start-up, but twice the CPU of a drain over a million rows.
 
@@ -129,7 +137,8 @@ def render_logging() -> str:
         "appender.console.name = stderr",
         "appender.console.target = SYSTEM_ERR",
         "appender.console.layout.type = PatternLayout",
-        "appender.console.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}: %m%n%ex",
+        # In a file of properties a backslash escapes.
+        "appender.console.layout.pattern = " + LOG_PATTERN.replace("\\", "\\\\"),
     ]
     for key, (name, level) in loggers.items():
         lines += [f"logger.{key}.name = {name}", f"logger.{key}.level = {level}"]

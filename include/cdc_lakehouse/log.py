@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from cdc_lakehouse.redaction import traceback_without_values
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -34,7 +36,10 @@ def bound(**facts: object) -> Iterator[None]:
 
 
 class JsonLines(logging.Formatter):
-    """`{"log": "cdc_lakehouse", "level", "logger", "event", <facts>}`, with the traceback if any."""
+    """`{"log": "cdc_lakehouse", "level", "logger", "event", <facts>}`, with the traceback if any.
+
+    Tracebacks are told without values: those of Spark and Arrow quote the payload.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         facts = {key: value for key, value in vars(record).items() if key not in _PLAIN_FIELDS}
@@ -46,8 +51,8 @@ class JsonLines(logging.Formatter):
             **_bound.get(),
             **facts,
         }
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
+        if record.exc_info and record.exc_info[1] is not None:
+            line["traceback"] = traceback_without_values(record.exc_info[1])
         return json.dumps(line, default=str)
 
 

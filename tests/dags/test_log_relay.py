@@ -35,15 +35,39 @@ def test_spark_is_heard_from_warning_on_and_its_noise_never(line, expected):
     assert LogRelay().read(line) == expected
 
 
-def test_a_stack_trace_goes_the_way_of_the_line_above_it():
+def test_a_java_exception_is_one_line_per_cause_without_frames_and_values():
     relay = LogRelay()
-    relay.read("26/01/31 10:00:00 ERROR Executor: lost")
-    assert relay.read("\tat org.apache.spark.X.y(X.scala:1)") == (
-        logging.ERROR,
+    lines = [
+        "26/01/31 10:00:00 ERROR Executor: Exception in task 3.0 in stage 1.0 (TID 7)",
+        "org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'alice@example.com' of"
+        ' the type "STRING" cannot be cast to "INT". SQLSTATE: 22018',
         "\tat org.apache.spark.X.y(X.scala:1)",
-    )
+        "second line of alice@example.com",
+        'Caused by: java.lang.NumberFormatException: For input string: "alice@example.com"',
+        "\t... 12 more",
+        "# A fatal error has been detected by the Java Runtime Environment:",
+    ]
+    told = [found for line in lines if (found := relay.read(line)) is not None]
+    assert told == [
+        (logging.ERROR, "spark: Executor: Exception in task 3.0 in stage 1.0 (TID 7)"),
+        (logging.ERROR, "org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT]"),
+        (logging.ERROR, "Caused by: java.lang.NumberFormatException: For input string: …"),
+        (logging.ERROR, "# A fatal error has been detected by the Java Runtime Environment:"),
+    ]
+
+
+def test_an_exception_below_a_line_that_nobody_misses_is_not_told():
+    relay = LogRelay()
     relay.read("26/01/31 10:00:00 INFO Executor: found")
-    assert relay.read("\tat org.apache.spark.X.y(X.scala:1)") is None
+    assert relay.read("java.io.IOException: broken pipe") is None
+
+
+def test_a_value_in_a_line_of_spark_is_withheld():
+    line = "26/01/31 10:00:00 WARN TaskSetManager: Lost task: java.lang.RuntimeException: bad 'alice' here"
+    assert LogRelay().read(line) == (
+        logging.WARNING,
+        "spark: TaskSetManager: Lost task: java.lang.RuntimeException: bad …",
+    )
 
 
 def test_a_python_traceback_after_our_lines_is_shown_whole():

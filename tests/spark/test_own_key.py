@@ -96,7 +96,7 @@ def test_another_row_with_the_same_key_stops_the_table_and_both_are_named(level)
     with pytest.raises(KeyNotUniqueError) as caught:
         level.merge(BY_CODE)
 
-    assert (caught.value.table, caught.value.key) == ("items", "code=a")
+    assert (caught.value.table, caught.value.columns) == ("items", "code")
     assert (caught.value.first, caught.value.second) == ("cases.items/0@0", "cases.items/0@5")
 
 

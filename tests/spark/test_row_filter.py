@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -12,6 +13,7 @@ from people import change, know, merged, people  # type: ignore[import-not-found
 
 from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
 from cdc_lakehouse.errors import InvalidShapeError
+from cdc_lakehouse.redaction import traceback_without_values
 
 EU = people(filter="region = 'EU'")
 SOFT = people(filter="region = 'EU'", deletes="soft")
@@ -176,3 +178,19 @@ def test_a_rule_that_is_none_stops_silver_with_the_reason(rule, reason, template
         template.merge(people(filter=rule))
 
     assert (caught.value.table, caught.value.setting) == ("people", "filter")
+
+
+def test_a_value_that_a_cast_cannot_take_stops_silver_by_its_coordinate_alone(chain, capfd):
+    table = people(filter="cast(big as int) > 0")
+    know(chain)
+    sent = [change(number, number, "EU", op="c", big=str(number)) for number in range(1, 40)]
+    chain.ingest(table, [*sent, change(50, 17, "EU", big="alice@example.com"), change(51, 60, "US", big="x")])
+
+    with pytest.raises(InvalidShapeError) as caught:
+        chain.merge(table)
+
+    assert (caught.value.table, caught.value.setting) == ("people", "filter")
+    assert re.match(
+        r"a value of cases\.people/0@5[01] does not fit it \(CAST_INVALID_INPUT\); ", caught.value.problem
+    )
+    assert "alice" not in capfd.readouterr().err + traceback_without_values(caught.value)

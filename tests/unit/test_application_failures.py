@@ -159,9 +159,9 @@ def test_an_error_of_ours_keeps_its_code_and_advice():
 @pytest.mark.parametrize(
     ("exc", "sentence"),
     [
-        (KeyError("x"), "KeyError: 'x'"),
+        (KeyError("x"), "KeyError: …"),
         (ValueError("first\nsecond"), "ValueError: first"),
-        (ValueError(""), "ValueError: "),
+        (ValueError(""), "ValueError"),
         (ValueError("x" * 999), "ValueError: " + "x" * 300),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_line_is_read_back_at_its_level(stream):
     )
 
 
-def test_a_traceback_follows_below_the_event(stream):
+def test_a_traceback_follows_below_the_event_without_the_value_it_is_about(stream):
     try:
         int("boom")
     except ValueError:
@@ -81,7 +81,7 @@ def test_a_traceback_follows_below_the_event(stream):
     level, text = log.parse_line(lines(stream)[0]) or (0, "")
     assert level == logging.ERROR
     assert text.splitlines()[0] == "job failed"
-    assert text.splitlines()[-1] == "ValueError: invalid literal for int() with base 10: 'boom'"
+    assert text.splitlines()[-1] == "ValueError: invalid literal for int() with base #: …"
 
 
 @pytest.mark.parametrize("line", ["", "plain text", '{"log": "other"}', '{"log": "cdc_lakehouse", broken'])

@@ -13,6 +13,7 @@ from cdc_lakehouse.errors import (
     SupersededError,
     TableChangedError,
 )
+from cdc_lakehouse.redaction import exception_without_values
 
 _MOVED = re.compile(
     r"\[?KAFKA_DATA_LOSS|OffsetOutOfRangeException|Some data may have been lost"
@@ -85,11 +86,10 @@ def is_conflict(exc: BaseException) -> bool:
 def as_table_error(exc: BaseException) -> TableError:
     if isinstance(exc, LakehouseError):
         return exc.as_table_error()
-    first_line = next(iter(str(exc).strip().splitlines()), "")
     return TableError(
         code="BUG",
         exit_code=ExitCode.BUG,
-        sentence=f"{type(exc).__name__}: {first_line[:_LINE]}",
+        sentence=exception_without_values(exc),
         advice="This release does not foresee it. The log has the traceback; the next try starts clean.",
     )
 

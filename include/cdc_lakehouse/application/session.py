@@ -68,6 +68,7 @@ class LazySession:
     def _started(self) -> SparkSession:
         if self._storage is not None:
             require_put_if_absent(self._storage)
+        _silence_query_contexts()
         session = _builder(self._name, self._storage).getOrCreate()
         if self._storage is not None:
             require_log_store(session, root=self._storage.root)
@@ -95,6 +96,14 @@ class LazySession:
             logger.warning("session did not stop", exc_info=True)
         if self._package is not None:
             self._package.cleanup()
+
+
+def _silence_query_contexts() -> None:
+    """PySpark writes messages of the errors it raises to standard error, with the values that they quote."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def _builder(name: str, storage: StorageSettings | None) -> SparkSession.Builder:

@@ -235,19 +235,19 @@ class SilverDiffersError(DataError):
     code = "SILVER_DIFFERS"
     sentence = (
         "silver of {table} is not what its source was at {mark}, and nothing that is still to come changes "
-        "that: {count} key(s) ({kinds}), first {first}; {known}"
+        "that: {count} key(s) ({kinds}); {known}"
     )
     advice = (
-        "The report names keys and columns. What the table lacks by its own word comes first: repair that, "
-        "then clear. If it lacks nothing: did somebody change silver by hand, or the source without its log? "
-        "Send the rows again with an incremental snapshot, or rebuild silver (runbook)."
+        "The run report in the lake names keys and columns. What the table lacks by its own word comes "
+        "first: repair that, then clear. If it lacks nothing: did somebody change silver by hand, or the "
+        "source without its log? Send the rows again with an incremental snapshot, or rebuild silver "
+        "(runbook)."
     )
     table: str
     mark: str
     """The source's log position, as PostgreSQL writes it."""
     count: int
     kinds: str
-    first: str
     known: str
     """What the table itself says it lacks."""
 

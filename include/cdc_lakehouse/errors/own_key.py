@@ -24,7 +24,7 @@ class KeyNotToldError(DataError):
 
 class KeyNotUniqueError(DataError):
     code = "KEY_NOT_UNIQUE"
-    sentence = "two rows of {table} have the key {key} at one time: {first} and {second}"
+    sentence = "two rows of {table} have one key ({columns}) at one time: {first} and {second}"
     advice = (
         "Silver was left as it is; bronze goes on. Make these columns unique at the source and take a new "
         "snapshot, or name more columns under `key`, or take it out, and delete silver's folder. If a delete "
@@ -32,7 +32,8 @@ class KeyNotUniqueError(DataError):
         "quarantine, or lost."
     )
     table: str
-    key: str
+    columns: str
+    """Names of the key's columns."""
     first: str
     second: str
     """Coordinates."""

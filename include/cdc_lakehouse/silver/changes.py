@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.config.mask_secret import MaskSecret
@@ -12,7 +13,13 @@ from cdc_lakehouse.config.models import Deletes, Table
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.silver.columns.row_filter import count_outside, filtered, refuse_filter
+from cdc_lakehouse.silver.columns.row_filter import (
+    count_outside,
+    filtered,
+    is_about_values,
+    refuse_filter,
+    unfit_for_filter,
+)
 from cdc_lakehouse.silver.examine import WorkFacts
 from cdc_lakehouse.silver.folding.clearing import cleared_by
 from cdc_lakehouse.silver.folding.refold import REFOLDED
@@ -58,7 +65,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
         found = replace(found, rows=kept)
     reached = max((each for each in (applied.reached, facts.highest) if each is not None), default=None)
     unfilled = found.unfilled or (before.unfilled and not work.fills)
-    rows, outside = _inside(task.table, found, work.columns)
+    rows, outside = _inside(task.table, found, work)
     made_by = settings_of(task.table, secret)
     return Changes(
         rows=rows,
@@ -69,20 +76,22 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
     )
 
 
-def _inside(table: Table, found: Folded, columns: TableColumns) -> tuple[DataFrame, int | None]:
+def _inside(table: Table, found: Folded, work: Work) -> tuple[DataFrame, int | None]:
     """With how many are outside: they are counted before they are written, so they are kept meanwhile."""
-    if table.filter is None:
+    rule, columns = table.filter, work.columns
+    if rule is None:
         return found.rows, None
-    refuse_filter(found.rows, table.filter, columns, table=table.name)
-    rows = filtered(
-        found.rows,
-        table.filter,
-        columns,
-        lacking=found.lacking,
-        keeps_deleted=table.deletes is Deletes.SOFT,
-    ).persist()
+    refuse_filter(found.rows, rule, columns, table=table.name)
+    keeps_deleted = table.deletes is Deletes.SOFT
+    rows = filtered(found.rows, rule, columns, lacking=found.lacking, keeps_deleted=keeps_deleted).persist()
     try:
         return rows, count_outside(rows)
-    except BaseException:
+    except BaseException as exc:
         rows.unpersist()
+        if isinstance(exc, PySparkException) and is_about_values(exc):
+            known = events(work.rows)
+            # Without its cause: a traceback of Spark quotes the value.
+            raise unfit_for_filter(
+                found.rows, rule, columns, events=known, table=table.name, cause=exc
+            ) from None
         raise

@@ -25,8 +25,6 @@ from cdc_lakehouse.verification.subject import NotComparedError, Subject, subjec
 from cdc_lakehouse.verification.told import Verified, counts_of, kinds_in_words, lacks_in_words, report_of
 from cdc_lakehouse.verification.verdict import Look, OpenKey, Verdict, judge
 
-_FEW = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Verification:
@@ -120,6 +118,5 @@ def _differs(table: Table, found: Verified) -> SilverDiffersError:
         mark=str(max(found.judgement.marks)),
         count=len(wrong),
         kinds=kinds_in_words(wrong),
-        first="; ".join(found.key_in_words(each) for each in wrong[:_FEW]),
         known=lacks_in_words(found.subject.lacks()),
     )

@@ -31,9 +31,6 @@ class Verified:
     def verdict(self) -> Verdict:
         return self.judgement.verdict(all_known=not self.comparison.opened.not_opened)
 
-    def key_in_words(self, difference: Difference) -> str:
-        return ", ".join(f"{name}={part}" for name, part in self._key(difference).items())
-
     def as_document(self, difference: Difference, *, state: Verdict) -> dict[str, Any]:
         columns = {name: list(hashes) for name, hashes in difference.columns.items()}
         return {

@@ -82,8 +82,8 @@ class DoubleKeys:
         return F.lit(True) if self.cleared is None else is_after(F.col(PLACE), literal_place(self.cleared))
 
     def _error(self, row: Row) -> KeyNotUniqueError:
-        key = ", ".join(f"{name}={value}" for name, value in row["key"].asDict().items())
-        return KeyNotUniqueError(table=self.table, key=key, first=row[_BEFORE][_AT], second=row[_AT])
+        columns = ", ".join(row["key"].__fields__)
+        return KeyNotUniqueError(table=self.table, columns=columns, first=row[_BEFORE][_AT], second=row[_AT])
 
 
 def _are_two_rows(before: Column) -> Column:
