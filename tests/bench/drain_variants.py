@@ -42,7 +42,7 @@ def _product(_session: SparkSession, source: Source, folder: Path) -> Path:
     chain.registry.register(TOPIC, keys={KEY_ID: source.stream.key_text}, values=texts)
     facts = Cluster(librdkafka_settings(source.connection)).facts({TOPIC})
     ledger = Ledger(kind=Kind.BRONZE, pipeline=PIPELINE, table="orders", cluster_id=facts.cluster_id)
-    plan = plan_drain(ledger, (TOPIC,), facts=facts, first={})
+    plan = plan_drain(ledger, (TOPIC,), facts=facts)
     registry = cast(SchemaRegistry, chain.registry)
     ingest = TableIngest(chain.application(table), table, plan=plan, registry=registry)
     ingest.run(kafka=java_kafka_settings(source.connection))

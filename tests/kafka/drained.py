@@ -51,8 +51,10 @@ class Drained:
         """Orders that decode, all with one key."""
         self.broker.send(self.topic, [value(number) for number in numbers], **{"key": KEY, **message})
 
-    def plan(self, **decisions: Any) -> DrainPlan:
+    def plan(self, *, start: str = "earliest", **decisions: Any) -> DrainPlan:
         application = self.chain.application(self.table)
+        pipeline = application.pipeline.model_copy(update={"start": start})
+        object.__setattr__(application, "pipeline", pipeline)
         request = JobRequest(job=application.request.job, pipeline="p", tables=(), **decisions)
         object.__setattr__(application, "request", request)
         cluster = self.broker.cluster

@@ -42,7 +42,7 @@ def ledgers(stack, broker) -> dict[str, Ledger]:
 def plan(broker: Broker, ledger: Ledger, topic: str, decided: Decided = NOTHING) -> DrainPlan:
     facts = broker.facts(topic)
     cut = broker.cluster.cut_logs(doubtful(ledger, [topic], facts=facts))
-    return plan_drain(ledger, (topic,), facts=replace(facts, cut=cut), first={}, decided=decided)
+    return plan_drain(ledger, (topic,), facts=replace(facts, cut=cut), decided=decided)
 
 
 def drained(plan: DrainPlan) -> Ledger:

@@ -158,3 +158,21 @@ def test_an_accepted_gap_lets_the_rest_arrive(drained):
 
     assert drained.offsets() == [(0, 0), (0, 3), (0, 4)]
     assert result.gaps == {topic: {"0": [[1, 3]]}}
+
+
+def test_a_table_that_begins_at_the_end_reads_all_that_comes_behind_its_first_look(drained):
+    broker, topic = drained.broker, drained.topic
+    broker.create(topic, partitions=2)
+    drained.send(1, 2)
+
+    first = drained.run(start="latest")
+    is_idle = drained.plan(start="latest").is_idle
+    drained.send(3)
+    drained.send(4, partition=1)
+    second = drained.run(start="latest")
+
+    assert (first.counts["appended"], first.batches, is_idle) == (0, 0, True)
+    assert first.decisions["start"]["setting"] == "latest"
+    assert second.counts["appended"] == 2
+    assert drained.offsets() == [(0, 2), (1, 0)]
+    assert drained.plan(start="latest").is_idle

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain, refuse_other_topics
+from cdc_lakehouse.bronze.start import Start, start_of
 from cdc_lakehouse.errors import KafkaMovedError, LogCutError, OffsetsLostError, TopicRecreatedError
 from cdc_lakehouse.kafka.facts import PartitionOffsets, Retention
 from cdc_lakehouse.kafka.record_times import record_times
@@ -19,7 +21,7 @@ FIVE = [b"x"] * 5
 
 
 def plan(broker, ledger: Ledger, topic: str, decided: Decided = NOTHING) -> DrainPlan:
-    return plan_drain(ledger, (topic,), facts=broker.facts(topic), first={}, decided=decided)
+    return plan_drain(ledger, (topic,), facts=broker.facts(topic), decided=decided)
 
 
 def read_so_far(broker, topic: str) -> Ledger:
@@ -167,3 +169,25 @@ def test_the_times_of_many_partitions_are_read_in_one_round(broker, topic):
     found = record_times(broker.settings, {(topic, partition): 2 for partition in range(30)})
 
     assert found == {(topic, partition): 1_700_000_000_000 + partition for partition in range(30)}
+
+
+def test_a_start_by_time_is_the_first_record_since_then_in_each_partition(broker, topic):
+    before, since, after = 1_700_000_000_000, 1_700_000_005_000, 1_700_000_009_000
+    broker.create(topic, partitions=5, retention_ms="-1")
+    broker.send(topic, FIVE, timestamp=before)
+    broker.send(topic, FIVE, timestamp=since)
+    broker.send(topic, FIVE, timestamp=before, partition=1)
+    broker.send(topic, FIVE, timestamp=after, partition=2)
+    broker.send(topic, FIVE, timestamp=after, partition=3)
+    broker.age_out(topic, 3, partition=3)
+    setting = datetime.fromtimestamp(since / 1000, UTC).isoformat()
+
+    known = broker.facts(topic).topics[topic]
+    found = start_of(setting, [known], cluster=broker.cluster)
+    with broker.transaction(topic, FIVE, timestamp=after, partition=4) as producer:
+        producer.flush(30)
+        held_back = start_of(setting, [broker.facts(topic).topics[topic]], cluster=broker.cluster)
+        producer.abort_transaction(30)
+
+    assert found == Start(setting, {topic: {0: 5, 1: 5, 2: 0, 3: 3, 4: 0}}, is_final=True)
+    assert held_back == found

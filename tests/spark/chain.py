@@ -145,7 +145,7 @@ class Chain:
         if state is not None and decided.epoch_to_open(ledger) is not None:
             turned = turned_back(self.engine.session, self.lake, ledger, version=state.version)
         facts = _facts(table, ledger, records)
-        return plan_drain(ledger, table.topics, facts=facts, first={}, decided=decided, turned=turned)
+        return plan_drain(ledger, table.topics, facts=facts, decided=decided, turned=turned)
 
     def ingest(
         self,

@@ -12,6 +12,7 @@ from cases.encoding import KafkaRecord, Writer, writers  # type: ignore[import-n
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
 from cdc_lakehouse.bronze.planning import standing
+from cdc_lakehouse.bronze.start import NO_START, Start
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.ledger import Kind, Ledger
 
@@ -56,14 +57,19 @@ def order(
 
 
 def planned(
-    chain: Chain, decided: Decided = NOTHING, *, held: tuple[int, int], topic_id: str = TOPIC_ID
+    chain: Chain,
+    decided: Decided = NOTHING,
+    *,
+    held: tuple[int, int],
+    topic_id: str = TOPIC_ID,
+    start: Start = NO_START,
 ) -> DrainPlan:
     """As the job plans it, while Kafka holds these offsets."""
     ledger, healed, version = standing(
         chain.lake.bronze("orders"), EMPTY, decided=decided, session=lambda: chain.session
     )
     facts = ClusterFacts(CLUSTER, {TOPIC: TopicFacts(TOPIC, topic_id, {0: PartitionOffsets(*held)})})
-    found = plan_drain(ledger, (TOPIC,), facts=facts, first={}, decided=decided, healed=healed)
+    found = plan_drain(ledger, (TOPIC,), facts=facts, start=start, decided=decided, healed=healed)
     return replace(found, version=version)
 
 

@@ -14,6 +14,7 @@ from orders import EMPTY, ORDERS, SOURCE, TOPIC, know, notes, order, planned  # 
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.planning import standing
+from cdc_lakehouse.bronze.start import Start
 from cdc_lakehouse.contract import TableStatus
 from cdc_lakehouse.errors import (
     ForeignCommitError,
@@ -185,3 +186,24 @@ def test_a_swapped_folder_is_not_read_as_ones_own(stocked):
 
     with pytest.raises(WrongTableError, match=r"holds bronze of cases\.orders"):
         standing(uri(stocked), other, decided=NOTHING, session=None)
+
+
+def test_a_start_is_stated_without_a_schema_and_records_behind_it_find_their_table(chain):
+    chain.registry.away = True
+    begins = Start("latest", {TOPIC: {0: 2}}, is_final=True)
+    stated = chain.ingest(ORDERS, [], plan=planned(chain, held=(0, 2), start=begins))
+    unread = chain.merge(ORDERS)
+    chain.registry.away = False
+    know(chain)
+    chain.ingest(ORDERS, RECORDS[2:4], plan=planned(chain, held=(0, 4), start=begins))
+
+    assert (stated.status, stated.versions, stated.counts["appended"]) == (
+        TableStatus.ADVANCED,
+        {"bronze": 1},
+        0,
+    )
+    assert unread.status is TableStatus.IDLE
+    assert notes(chain.bronze(ORDERS)) == {2: "note 2", 3: "note 3"}
+    assert progress(chain).floor == 2
+    assert chain.merge(ORDERS).counts["read"] == 2
+    assert notes(chain.silver(ORDERS)) == {3: "note 2", 4: "note 3"}

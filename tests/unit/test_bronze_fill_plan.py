@@ -20,7 +20,7 @@ FILL = Decided(fill_gaps=True)
 
 
 def plan(*held: tuple[int, int], decided: Decided = FILL, **kafka: str):
-    return plan_drain(HOLED, (TOPIC,), facts=facts(*held, **kafka), first={}, decided=decided)
+    return plan_drain(HOLED, (TOPIC,), facts=facts(*held, **kafka), decided=decided)
 
 
 def test_nobody_asked_and_nothing_is_filled():

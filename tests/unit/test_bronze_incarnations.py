@@ -26,16 +26,14 @@ EPOCH_1 = Decided(source_epoch=1)
 @pytest.mark.parametrize("end", [2, 5, 900], ids=["shorter", "as long", "longer"])
 def test_a_topic_that_was_made_again_stops_the_table_however_long_it_is(end):
     with pytest.raises(TopicRecreatedError) as caught:
-        plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, end), topic_id="id2"), first={})
+        plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, end), topic_id="id2"))
 
     error = caught.value
     assert (error.old_id, error.new_id, error.read, error.held) == ("id1", "id2", "0 [0, 5)", f"0 [0, {end})")
 
 
 def test_an_opened_epoch_reads_the_new_topic_from_its_first_record_and_keeps_the_old_one():
-    plan = plan_drain(
-        ledger(p0=5), (TOPIC,), facts=facts((2, 9), (0, 1), topic_id="id2"), first={}, decided=EPOCH_1
-    )
+    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((2, 9), (0, 1), topic_id="id2"), decided=EPOCH_1)
 
     assert plan.ledger.sources == {
         SOURCE: {0: Progress(floor=0, end=5)},
@@ -48,7 +46,7 @@ def test_an_opened_epoch_reads_the_new_topic_from_its_first_record_and_keeps_the
 
 def test_what_the_old_topic_still_held_is_a_gap():
     known = ledger_of({SOURCE: {0: Progress(floor=0, end=5, seen=8)}})
-    plan = plan_drain(known, (TOPIC,), facts=facts((0, 3), topic_id="id2"), first={}, decided=EPOCH_1)
+    plan = plan_drain(known, (TOPIC,), facts=facts((0, 3), topic_id="id2"), decided=EPOCH_1)
 
     assert plan.ledger.sources[SOURCE] == {0: Progress(floor=0, end=8, gaps=((5, 8),))}
     assert plan.ledger.decisions["source_epoch"]["left"] == {SOURCE: {"0": [5, 8]}}
@@ -56,30 +54,30 @@ def test_what_the_old_topic_still_held_is_a_gap():
 
 def test_a_second_try_with_the_same_epoch_finds_it_opened():
     kafka = facts((0, 3), topic_id="id2")
-    once = plan_drain(ledger(p0=5), (TOPIC,), facts=kafka, first={}, decided=EPOCH_1)
-    again = plan_drain(once.ledger, (TOPIC,), facts=kafka, first={}, decided=EPOCH_1)
+    once = plan_drain(ledger(p0=5), (TOPIC,), facts=kafka, decided=EPOCH_1)
+    again = plan_drain(once.ledger, (TOPIC,), facts=kafka, decided=EPOCH_1)
 
     assert (again.amends, again.ledger, again.start) == (False, once.ledger, {TOPIC: {0: 0}})
 
 
 def test_an_epoch_that_was_opened_is_not_opened_again_for_the_next_topic():
-    once = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 3), topic_id="id2"), first={}, decided=EPOCH_1)
+    once = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 3), topic_id="id2"), decided=EPOCH_1)
 
     with pytest.raises(TopicRecreatedError):
-        plan_drain(once.ledger, (TOPIC,), facts=facts((0, 3), topic_id="id3"), first={}, decided=EPOCH_1)
+        plan_drain(once.ledger, (TOPIC,), facts=facts((0, 3), topic_id="id3"), decided=EPOCH_1)
 
 
 def test_an_epoch_below_the_present_one_is_refused():
     known = ledger_of({SOURCE: {0: Progress(floor=0, end=5, epochs=((3, 4),))}})
 
     with pytest.raises(SourceEpochOldError) as caught:
-        plan_drain(known, (TOPIC,), facts=facts((0, 5)), first={}, decided=Decided(source_epoch=2))
+        plan_drain(known, (TOPIC,), facts=facts((0, 5)), decided=Decided(source_epoch=2))
 
     assert (caught.value.asked, caught.value.known) == (2, 4)
 
 
 def test_a_source_that_went_back_under_the_same_topic_gets_its_epoch_from_the_end_on():
-    plan = plan_drain(ledger(p0=5, p1=7), (TOPIC,), facts=facts((0, 9), (0, 7)), first={}, decided=EPOCH_1)
+    plan = plan_drain(ledger(p0=5, p1=7), (TOPIC,), facts=facts((0, 9), (0, 7)), decided=EPOCH_1)
 
     assert plan.ledger.sources == {
         SOURCE: {
@@ -96,7 +94,7 @@ def test_of_several_topics_the_one_that_was_made_again_begins_anew_and_all_enter
     kafka = ClusterFacts(
         "c1", {TOPIC: topic((0, 2), topic_id="id2"), other: topic((0, 6), name=other, topic_id="id9")}
     )
-    plan = plan_drain(known, (TOPIC, other), facts=kafka, first={}, decided=EPOCH_1)
+    plan = plan_drain(known, (TOPIC, other), facts=kafka, decided=EPOCH_1)
 
     assert plan.ledger.sources[f"{other}@id9"] == {0: Progress(floor=0, end=4, epochs=((4, 1),))}
     assert plan.start == {TOPIC: {0: 0}, other: {0: 4}}
@@ -105,7 +103,7 @@ def test_of_several_topics_the_one_that_was_made_again_begins_anew_and_all_enter
 @pytest.mark.parametrize("kafka", [(0, 4), (0, 0)], ids=["cut", "emptied"])
 def test_a_log_that_ends_before_the_ledger_stops_the_table(kafka):
     with pytest.raises(LogCutError) as caught:
-        plan_drain(ledger(p0=5, p1=2), (TOPIC,), facts=facts(kafka, (0, 2)), first={})
+        plan_drain(ledger(p0=5, p1=2), (TOPIC,), facts=facts(kafka, (0, 2)))
 
     error = caught.value
     assert (error.topic, error.read, error.held) == (TOPIC, "0 [0, 5)", f"0 [0, {kafka[1]}), 1 [0, 2)")
@@ -113,8 +111,8 @@ def test_a_log_that_ends_before_the_ledger_stops_the_table(kafka):
 
 def test_a_cut_log_is_read_again_under_a_name_of_its_own():
     """Its offsets are given away again: rows of one name would mean two records."""
-    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 4)), first={}, decided=EPOCH_1)
-    later = plan_drain(plan.ledger, (TOPIC,), facts=facts((0, 6)), first={})
+    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 4)), decided=EPOCH_1)
+    later = plan_drain(plan.ledger, (TOPIC,), facts=facts((0, 6)))
 
     assert plan.sources == {TOPIC: f"{TOPIC}@id1~1"}
     assert plan.topic_ids == {TOPIC: "id1~1"}
@@ -124,7 +122,7 @@ def test_a_cut_log_is_read_again_under_a_name_of_its_own():
 
 def test_another_cluster_stops_the_table_even_under_the_same_names():
     with pytest.raises(ClusterChangedError) as caught:
-        plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 9), cluster_id="c2", topic_id="id7"), first={})
+        plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 9), cluster_id="c2", topic_id="id7"))
 
     assert (caught.value.old_id, caught.value.new_id) == ("c1", "c2")
 
@@ -132,15 +130,15 @@ def test_another_cluster_stops_the_table_even_under_the_same_names():
 @pytest.mark.parametrize(("topic_id", "source"), [("id7", f"{TOPIC}@id7"), ("id1", f"{TOPIC}@id1~1")])
 def test_a_replaced_cluster_is_read_from_its_first_record_on(topic_id, source):
     kafka = facts((0, 9), cluster_id="c2", topic_id=topic_id)
-    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=kafka, first={}, decided=EPOCH_1)
-    again = plan_drain(plan.ledger, (TOPIC,), facts=kafka, first={})
+    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=kafka, decided=EPOCH_1)
+    again = plan_drain(plan.ledger, (TOPIC,), facts=kafka)
 
     assert (plan.ledger.cluster_id, plan.sources, plan.start) == ("c2", {TOPIC: source}, {TOPIC: {0: 0}})
     assert again.amends is False
 
 
 def test_a_table_that_read_nothing_yet_belongs_to_no_cluster():
-    assert plan_drain(ledger(), (TOPIC,), facts=facts((0, 9), cluster_id="c2"), first={}).backlog == 9
+    assert plan_drain(ledger(), (TOPIC,), facts=facts((0, 9), cluster_id="c2")).backlog == 9
 
 
 @pytest.mark.parametrize(
@@ -179,8 +177,8 @@ def test_a_log_that_was_written_anew_stops_the_table_and_is_named():
     kafka = replace(facts((0, 15)), cut={(TOPIC, 0): 4})
 
     with pytest.raises(LogCutError) as caught:
-        plan_drain(ledger(p0=10), (TOPIC,), facts=kafka, first={})
-    opened = plan_drain(ledger(p0=10), (TOPIC,), facts=kafka, first={}, decided=EPOCH_1)
+        plan_drain(ledger(p0=10), (TOPIC,), facts=kafka)
+    opened = plan_drain(ledger(p0=10), (TOPIC,), facts=kafka, decided=EPOCH_1)
 
     assert (caught.value.read, caught.value.held) == ("0 [0, 10)", "0 [0, 15); 0 was written anew from 4")
     assert (opened.sources, opened.start) == ({TOPIC: f"{SOURCE}~1"}, {TOPIC: {0: 0}})
@@ -192,6 +190,6 @@ def test_a_log_without_news_keeps_the_leader_that_it_was_read_under():
     offsets = {0: PartitionOffsets(0, 5, 2), 1: PartitionOffsets(0, 7, 2)}
     kafka = ClusterFacts("c1", {TOPIC: TopicFacts(TOPIC, "id1", offsets)})
 
-    plan = plan_drain(ledger_of({SOURCE: read}), (TOPIC,), facts=kafka, first={})
+    plan = plan_drain(ledger_of({SOURCE: read}), (TOPIC,), facts=kafka)
 
     assert plan.marks == {SOURCE: {1: (7, 2)}}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from delta_logs import commit_of, ledger_of, write_log  # type: ignore[import-not-found]
@@ -14,13 +14,14 @@ from delta_logs import commit_of, ledger_of, write_log  # type: ignore[import-no
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.bronze.job import ingest
-from cdc_lakehouse.bronze.start import first_offsets
+from cdc_lakehouse.bronze.start import Start, start_of
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import ENV_CONNECTION_KAFKA, ENV_CONNECTION_REGISTRY, Job, JobRequest, TableStatus
 from cdc_lakehouse.errors import InvalidPipelineError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.names import Lake, new_attempt
+from cdc_lakehouse.lake.progress import Progress
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TOPIC = TopicFacts("shop.orders", "id1", {0: PartitionOffsets(3, 9), 1: PartitionOffsets(0, 0)})
@@ -48,7 +49,7 @@ class FakeCluster:
 
     def offsets_at(self, topic, moment):
         hours = (moment - NOON.replace(hour=9)) // timedelta(hours=1)
-        return {partition: offsets.earliest + hours for partition, offsets in topic.partitions.items()}
+        return {p: offsets.earliest + max(0, hours) for p, offsets in topic.partitions.items()}
 
 
 @pytest.fixture
@@ -87,7 +88,24 @@ def test_a_dry_run_tells_the_ranges_and_starts_no_spark(application):
     assert result.ranges == {"shop.orders": {"0": (3, 9)}}
 
 
-def test_a_table_without_news_is_idle(application):
+def test_a_table_that_begins_at_the_end_has_its_start_to_state(application):
+    (result,) = ingest(application("shop.orders", start="latest"))
+
+    assert (result.status, result.ranges) == (TableStatus.PLANNED, {})
+    assert result.decisions["start"] == {
+        "setting": "latest",
+        "offsets": {TOPIC.source: {"0": 9, "1": 0}},
+    }
+
+
+def test_a_table_that_stands_at_the_end_is_idle(application, tmp_path):
+    ledger = ledger_of("orders", topic=TOPIC.name, end=9)
+    begun = {0: Progress(floor=9, end=9), 1: Progress(floor=0, end=0)}
+    write_log(
+        f"{tmp_path.as_uri()}/bronze/shop/orders",
+        commit_of(replace(ledger, cluster_id="c1", sources={TOPIC.source: begun})),
+    )
+
     (result,) = ingest(application("shop.orders", start="latest"))
 
     assert (result.status, result.ranges) == (TableStatus.IDLE, {})
@@ -102,14 +120,36 @@ def test_a_table_without_its_topic_fails_alone(application):
     assert orders.error is None
 
 
-@pytest.mark.parametrize(
-    ("start", "offsets"),
-    [("earliest", {0: 3, 1: 0}), ("latest", {0: 9, 1: 0}), ("2026-01-01T11:00:00Z", {0: 5, 1: 2})],
-)
-def test_a_table_begins_where_the_pipeline_says(start, offsets):
+def begins(setting: str, **seen: Any) -> Start:
     cluster = cast(Cluster, FakeCluster({"bootstrap.servers": "kafka:9092"}))
+    return start_of(setting, [TOPIC], cluster=cluster, **seen)
 
-    assert first_offsets(start, TOPIC, cluster=cluster) == offsets
+
+@pytest.mark.parametrize(
+    ("setting", "offsets", "is_final"),
+    [
+        ("earliest", {0: 3, 1: 0}, False),
+        ("latest", {0: 9, 1: 0}, True),
+        ("2026-01-01T11:00:00Z", {0: 5, 1: 0}, True),
+    ],
+)
+def test_a_table_begins_where_the_pipeline_says(setting, offsets, is_final):
+    assert begins(setting) == Start(setting, {TOPIC.name: offsets}, is_final=is_final)
+
+
+def test_a_start_that_has_not_come_yet_is_asked_for_again():
+    assert begins("2999-01-01T00:00:00Z") == Start("2999-01-01T00:00:00Z", {TOPIC.name: {0: 9, 1: 0}})
+
+
+def test_a_topic_that_joins_a_table_is_read_from_its_first_record():
+    assert begins("latest", joins=True) == Start("latest", {TOPIC.name: {0: 3, 1: 0}})
+    assert begins("2026-01-01T11:00:00Z", joins=True).offsets == {TOPIC.name: {0: 5, 1: 0}}
+
+
+def test_a_table_that_is_discovered_later_begins_when_the_first_one_was():
+    since = NOON.replace(hour=10)
+
+    assert begins("latest", since=since) == Start("latest", {TOPIC.name: {0: 4, 1: 0}}, is_final=True)
 
 
 def discovering(application: Application) -> Application:
@@ -125,6 +165,18 @@ def test_a_topic_that_appears_is_a_table_of_the_same_run(application, monkeypatc
     assert (customers.table, customers.error and customers.error.code) == ("customers", "TOPIC_MISSING")
     assert (orders.table, orders.status) == ("orders", TableStatus.PLANNED)
     assert (refused.table, refused.error and refused.error.code) == ("shop.1", "UNDISCOVERABLE_TOPIC")
+
+
+def test_only_a_table_that_is_discovered_later_loses_none_of_its_first_records(application, tmp_path):
+    first_run = discovering(application("shop.customers", start="latest"))
+    of_the_first = ingest(first_run)[1].decisions["start"]["offsets"]
+    old = commit_of(ledger_of("returns", topic="shop.returns", end=5))
+    write_log(f"{tmp_path.as_uri()}/bronze/shop/returns", old)
+    later = ingest(discovering(application("shop.customers", start="latest")))
+
+    assert of_the_first == {TOPIC.source: {"0": 9, "1": 0}}
+    assert later[2].table == "orders"
+    assert later[2].decisions["start"]["offsets"] == {TOPIC.source: {"0": 3, "1": 0}}
 
 
 def test_a_discovered_table_whose_topic_vanished_is_missed(application, tmp_path):

@@ -19,7 +19,7 @@ def plan(name: str, *ends: int, partitions: int = 1) -> DrainPlan:
         for place, end in enumerate(ends)
     }
     empty = replace(ledger(), table=name)
-    return plan_drain(empty, tuple(topics), facts=ClusterFacts(CLUSTER, topics), first={})
+    return plan_drain(empty, tuple(topics), facts=ClusterFacts(CLUSTER, topics))
 
 
 def shared(*plans: DrainPlan, at_once: int = 500_000) -> list[list[str]]:

@@ -40,7 +40,7 @@ def test_a_table_that_lost_document_and_rows_begins_anew_behind_its_steps():
 
 def test_what_was_recovered_is_committed_before_any_row():
     found, decision = recovered(ledger(), {SOURCE: {0: (2, 9)}}, step=7)
-    plan = plan_drain(found, (TOPIC,), facts=facts((0, 9)), first={}, healed=decision)
+    plan = plan_drain(found, (TOPIC,), facts=facts((0, 9)), healed=decision)
 
     assert (plan.is_idle, plan.amends, plan.ledger.seq, plan.ledger.decisions) == (False, True, 8, decision)
 

@@ -26,5 +26,6 @@ def amend(
     stated = replace(plan.ledger, attempt=attempt, valid_through=None)
     before = replace(plan.ledger, seq=plan.ledger.seq - 1)
     version = commit_files(session, uri, [], before=before, after=stated, schema=schema, known=plan.version)
-    logger.warning("decision committed", extra={"seq": stated.seq, "decisions": dict(stated.decisions)})
+    level = logging.INFO if stated.decisions.keys() == {"start"} else logging.WARNING
+    logger.log(level, "decision committed", extra={"seq": stated.seq, "decisions": dict(stated.decisions)})
     return stated, version

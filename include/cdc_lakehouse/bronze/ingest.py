@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.added import Added
@@ -30,6 +31,7 @@ from cdc_lakehouse.bronze.written_file import WrittenFile
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.debezium.plans import DecodePlans
+from cdc_lakehouse.lake.bronze_schema import schema_without_row
 from cdc_lakehouse.lake.claims import claim_of_bronze
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.ledger import Ledger, Ranges
@@ -76,7 +78,9 @@ class TableIngest:
         self._filled: Spans = {}
         self._known = plan.version
         """The newest version of which all is known that a commit on it has to know."""
+        self._is_prepared = False
         self._decoder: TableDecoder | None = None
+        """None where there is nothing to read."""
         self.progress = Progress(plan.backlog)
         self._seconds: dict[str, float] = {}
         self._tables = 1
@@ -110,23 +114,33 @@ class TableIngest:
         return self.result()
 
     def prepare(self, session: SparkSession) -> None:
-        """Schemas, the table, what was decided about it: all that comes before rows. Done once."""
-        if self._decoder is not None:
+        """Commit decisions, read schemas, make the table: all that comes before rows. Done once."""
+        if self._is_prepared:
             return
         with self._timed("prepare"):
             existing = schema_of(session, self._uri)
-            decoder = TableDecoder(self._application, self.table, registry=self._registry, existing=existing)
-            if existing is None and create_if_missing(
-                session, self._uri, schema=decoder.schema, properties=BRONZE_PROPERTIES
-            ):
-                self._known = 0
             if self._plan.amends:
+                # Asks no registry: where a table begins does not wait for a schema of its records.
+                existing = existing or self._created(session, schema_without_row())
                 attempt = self._application.attempt
                 self._ledger, self._amended = amend(
-                    session, self._plan, uri=self._uri, attempt=attempt, schema=decoder.schema
+                    session, self._plan, uri=self._uri, attempt=attempt, schema=existing
                 )
                 self._known = self._amended
-            self._decoder = decoder
+            if self.is_behind or self._plan.fill.held:
+                decoder = TableDecoder(
+                    self._application, self.table, registry=self._registry, existing=existing
+                )
+                if existing is None:
+                    self._created(session, decoder.schema)
+                self._decoder = decoder
+        self._is_prepared = True
+
+    def _created(self, session: SparkSession, schema: StructType) -> StructType:
+        """Make the table if nobody did; a second call changes nothing."""
+        if create_if_missing(session, self._uri, schema=schema, properties=BRONZE_PROPERTIES):
+            self._known = 0
+        return schema
 
     @property
     def rest(self) -> DrainPlan:
@@ -285,7 +299,7 @@ class TableIngest:
             amended=self._amended,
             filled=self._filled,
             drain={**self.progress.pace().report(), "tables": self._tables},
-            registry=self._prepared().registry,
+            registry={} if self._decoder is None else self._decoder.registry,
             seconds=self._seconds,
         )
         return replace(result, **claim_of_bronze(self._ledger, self._confirmations).told())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from cdc_lakehouse.application.application import Application
@@ -13,9 +14,10 @@ from cdc_lakehouse.bronze.confirming import ask, observe
 from cdc_lakehouse.bronze.loss_watch import ends_in_the_log, times_to_loss
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.planning import SessionOf, plan_table
+from cdc_lakehouse.bronze.start import LATEST
 from cdc_lakehouse.bronze.time_to_loss import Ends, TimeToLoss
 from cdc_lakehouse.config.kafka_settings import bootstrap_servers, librdkafka_settings
-from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.config.topics import is_pattern
 from cdc_lakehouse.contract import TableResult, TableStatus
@@ -26,6 +28,7 @@ from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
 from cdc_lakehouse.lake.ledger import by_topic, gaps_by_topic
 from cdc_lakehouse.lake.spans import in_words
+from cdc_lakehouse.lake.state import made_at
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +54,10 @@ class DrainTask:
             table=self.table.name,
             status=TableStatus.PLANNED,
             ranges=by_topic(self.plan.added(self.plan.start, self.plan.until)),
-            decisions=self.plan.fill.decision(self.plan.fill.held, left=self.plan.fill.gone),
+            decisions={
+                **(self.plan.ledger.decisions if self.plan.amends else {}),
+                **self.plan.fill.decision(self.plan.fill.held, left=self.plan.fill.gone),
+            },
             time_to_loss=self.time_to_loss,
         )
 
@@ -62,7 +68,7 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
     settings = librdkafka_settings(connection)
     cluster, plans = Cluster(settings), dict[str, DrainPlan]()
     by_pattern = {table.name for table in application.tables if any(map(is_pattern, table.topics))}
-    application, refused = _discovered(application, cluster)
+    application, refused, since = _discovered(application, cluster)
     asked = ask(application, cluster)
     facts = cluster.facts({topic for table in application.tables for topic in table.topics})
 
@@ -74,6 +80,7 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
             facts=facts,
             session=session,
             by_pattern=table.name in by_pattern,
+            since=since.get(table.name),
         )
         plans[table.name] = plan
         if plan.fill.gone:
@@ -131,18 +138,39 @@ def _idle(table: Table, plan: DrainPlan) -> TableResult:
     return replace(result, gaps=gaps, decisions=decisions)
 
 
-def _discovered(application: Application, cluster: Cluster) -> tuple[Application, list[TableResult]]:
-    """With all tables that there are by now; topics that can feed none fail under their own names."""
+def _discovered(
+    application: Application, cluster: Cluster
+) -> tuple[Application, list[TableResult], Mapping[str, datetime]]:
+    """Return the application with all tables that there are by now, and the moments of `_first_discovery`.
+
+    Topics that can feed no table fail under their own names.
+    """
     if not needs_topics(application.pipeline):
-        return application, []
+        return application, [], {}
     known = with_tables_of_the_lake(application.pipeline, root=application.lake.root)
     discovery = discover(known, cluster.topic_names())
-    told = set(application.pipeline.tables) | set(known.tables)
-    new = [table.name for table in discovery.pipeline.tables if table not in told]
+    names = {table.name for table in known.tables}
+    new = [table.name for table in discovery.pipeline.tables if table.name not in names]
     if new:
         logger.info("tables discovered", extra={"tables": new})
+    first = _first_discovery(application, known) if new else None
+    since = {} if first is None else dict.fromkeys(new, first)
     refused = [] if application.request.tables else [failed(e.topic, e) for e in discovery.refused]
-    return application.with_tables_of(discovery.pipeline), refused
+    return application.with_tables_of(discovery.pipeline), refused, since
+
+
+def _first_discovery(application: Application, known: Pipeline) -> datetime | None:
+    """Return when the first table that the pipeline discovered was made, where `start: latest` asks for it.
+
+    None where it discovers its first tables now: they begin at the end.
+    """
+    if known.start != LATEST:
+        return None
+    listed = {table.name for table in application.pipeline.tables}
+    moments = [
+        made_at(application.lake.bronze(table.name)) for table in known.tables if table.name not in listed
+    ]
+    return min(filter(None, moments), default=None)
 
 
 def looked(application: Application) -> list[TableResult]:

@@ -10,6 +10,7 @@ from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.fill_plan import NO_FILL, FillPlan, plan_fill
 from cdc_lakehouse.bronze.incarnations import sources_of
 from cdc_lakehouse.bronze.losses import aged_out, in_words, told, unread, vanished
+from cdc_lakehouse.bronze.start import NO_START, Start, Starts
 from cdc_lakehouse.errors import (
     KafkaMovedError,
     OffsetsLostError,
@@ -20,9 +21,6 @@ from cdc_lakehouse.errors import (
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
 from cdc_lakehouse.lake.ledger import Ends, Ledger, Marks, Ranges, incarnation_of, incarnations
 from cdc_lakehouse.lake.progress import Progress
-
-Starts = Mapping[str, Mapping[int, int]]
-"""Topic -> partition -> first offset, for partitions that the table never read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ def plan_drain(
     topics: tuple[str, ...],
     *,
     facts: ClusterFacts,
-    first: Starts,
+    start: Start = NO_START,
     decided: Decided = NOTHING,
     healed: Mapping[str, Any] | None = None,
     by_pattern: bool = False,
@@ -120,9 +118,10 @@ def plan_drain(
 ) -> DrainPlan:
     """From the ledger's end to what Kafka holds now. Raises where that cannot be right.
 
-    `healed` is what was decided before about the ledger itself, and is not committed yet. Topics
-    `by_pattern` come and go; the ones that are named must be there. `turned` is where the source went back
-    below the ledger's end: there a person's epoch begins, else at the end.
+    `start` says where topics begin that the table never read. `healed` is what was decided before about the
+    ledger itself, and is not committed yet. Topics `by_pattern` come and go; the ones that are named must be
+    there. `turned` is where the source went back below the ledger's end: there a person's epoch begins, else
+    at the end.
     """
     found = tuple(_found(ledger, topic, facts=facts) for topic in topics)
     epoch = decided.epoch_to_open(ledger)
@@ -137,9 +136,11 @@ def plan_drain(
         decisions["accept_gap"] = told(lost)
     if epoch is not None:
         after, decisions["source_epoch"] = _in_epoch(
-            after, epoch, found, sources=sources, first=first, turned=turned or {}
+            after, epoch, found, sources=sources, first=start.offsets, turned=turned or {}
         )
         after = replace(after, cluster_id=facts.cluster_id)
+    after, begun = _begun(after, found, sources=sources, start=start)
+    decisions |= begun
     if decisions:
         after = after.amended(after.sources, attempt="", decisions=decisions)
     return DrainPlan(
@@ -147,7 +148,9 @@ def plan_drain(
         ledger=after,
         topics=found,
         sources=sources,
-        start={topic.name: _starts(after, topic, sources[topic.name], first=first) for topic in found},
+        start={
+            topic.name: _starts(after, topic, sources[topic.name], first=start.offsets) for topic in found
+        },
         until={topic.name: {p: offsets.latest for p, offsets in topic.partitions.items()} for topic in found},
         amends=bool(decisions),
         fill=plan_fill(after, found, sources) if decided.fill_gaps else NO_FILL,
@@ -241,6 +244,28 @@ def _in_epoch(
     decision = {"epoch": epoch, "begun": begun, "left": told(left)}
     back = {source: {str(p): at for p, at in turned[source].items()} for source in going_on & turned.keys()}
     return replace(ledger, sources=after), {**decision, **({"from": back} if back else {})}
+
+
+def _begun(
+    ledger: Ledger, topics: tuple[TopicFacts, ...], *, sources: Mapping[str, str], start: Start
+) -> tuple[Ledger, dict[str, Any]]:
+    """Return the ledger that states where each topic begins that the table never read, and the decision.
+
+    From then on the table owes every record behind them: a later run has no say in where the table begins.
+    """
+    after, offsets = dict(ledger.sources), dict[str, dict[str, int]]()
+    for topic in topics if start.is_final else ():
+        source = sources[topic.name]
+        if topic.name not in start.offsets or source in after:
+            continue
+        starts = _starts(ledger, topic, source, first=start.offsets)
+        after[source] = {
+            p: Progress.begun(at, epoch=ledger.epoch).having_seen(topic.partitions[p].latest)
+            for p, at in starts.items()
+        }
+        offsets[source] = {str(p): at for p, at in starts.items()}
+    decision = {"start": {"setting": start.setting, "offsets": offsets}} if offsets else {}
+    return replace(ledger, sources=after), decision
 
 
 def _starts(ledger: Ledger, topic: TopicFacts, source: str, *, first: Starts) -> dict[int, int]:

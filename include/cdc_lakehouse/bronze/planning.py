@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.incarnations import doubtful
-from cdc_lakehouse.bronze.plan import DrainPlan, Starts, never_read, plan_drain
+from cdc_lakehouse.bronze.plan import DrainPlan, never_read, plan_drain
 from cdc_lakehouse.bronze.standing import after_edit, after_restore, recovered
-from cdc_lakehouse.bronze.start import first_offsets
+from cdc_lakehouse.bronze.start import NO_START, start_of
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.errors import LakehouseError, LedgerLostError, WrongTableError
 from cdc_lakehouse.kafka.cluster import Cluster
@@ -45,10 +46,12 @@ def plan_table(
     facts: ClusterFacts,
     session: SessionOf | None,
     by_pattern: bool = False,
+    since: datetime | None = None,
 ) -> DrainPlan:
     """`session` is None for whoever only looks: a table whose rows must be asked is left to the job.
 
-    Topics `by_pattern` may come and go.
+    Topics `by_pattern` may come and go. `since` is when the pipeline discovered its first table, for one that
+    was discovered later.
     """
     decided = Decided.about(table.name, application.request)
     empty = Ledger(
@@ -57,13 +60,16 @@ def plan_table(
     uri = application.lake.bronze(table.name)
 
     def planned(ledger: Ledger, healed: Mapping[str, Any], turned: Ends | None = None) -> DrainPlan:
-        first = _first(application.pipeline.start, table, ledger, cluster=cluster, facts=facts)
+        unread = never_read(ledger, table.topics, facts=facts)
+        joins, setting = bool(ledger.sources), application.pipeline.start
         cut = cluster.cut_logs(doubtful(ledger, table.topics, facts=facts, idle_too=decided.fill_gaps))
         return plan_drain(
             ledger,
             table.topics,
             facts=replace(facts, cut=cut),
-            first=first,
+            start=start_of(setting, unread, cluster=cluster, joins=joins, since=since)
+            if unread
+            else NO_START,
             decided=decided,
             healed=healed,
             by_pattern=by_pattern,
@@ -149,10 +155,3 @@ def _refuse_other(found: Ledger, wanted: Ledger, *, uri: str) -> None:
     if (found.kind, found.pipeline) != (wanted.kind, wanted.pipeline):
         whose = f"{found.kind} of {found.pipeline}.{found.table}"
         raise WrongTableError(table=wanted.table, path=uri, found=whose)
-
-
-def _first(start: str, table: Table, ledger: Ledger, *, cluster: Cluster, facts: ClusterFacts) -> Starts:
-    found: dict[str, Mapping[int, int]] = {}
-    for topic in never_read(ledger, table.topics, facts=facts):
-        found[topic.name] = first_offsets(start, topic, cluster=cluster)
-    return found

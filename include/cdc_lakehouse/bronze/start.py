@@ -2,17 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import TopicFacts
 
+EARLIEST = "earliest"
+LATEST = "latest"
 
-def first_offsets(start: str, topic: TopicFacts, *, cluster: Cluster) -> Mapping[int, int]:
-    """`earliest`, `latest` or a time, as offsets per partition."""
-    if start == "earliest":
-        return {partition: offsets.earliest for partition, offsets in topic.partitions.items()}
-    if start == "latest":
-        return {partition: offsets.latest for partition, offsets in topic.partitions.items()}
-    return cluster.offsets_at(topic, datetime.fromisoformat(start))
+Starts = Mapping[str, Mapping[int, int]]
+"""Topic -> partition -> first offset, for topics that the table never read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The first offsets of a table's topics, as the pipeline's `start` gives them at one moment."""
+
+    setting: str = EARLIEST
+    offsets: Starts = field(default_factory=dict)
+    is_final: bool = False
+    """Whether the ledger states them before any record is read: another look would give other offsets."""
+
+
+NO_START = Start()
+
+
+def start_of(
+    setting: str,
+    topics: Iterable[TopicFacts],
+    *,
+    cluster: Cluster,
+    joins: bool = False,
+    since: datetime | None = None,
+) -> Start:
+    """Return where `topics` begin that a table never read.
+
+    With `latest` a topic that `joins` a table begins at its first record, and a table that is discovered by a
+    pipeline which has discovered others before begins with the records since then: neither topic was there
+    when the pipeline began. A time that has not come yet is not final: nothing is read before it.
+    """
+    found = tuple(topics)
+    if setting == EARLIEST or (setting == LATEST and joins):
+        return Start(setting, {topic.name: _earliest(topic) for topic in found})
+    if setting == LATEST and since is None:
+        return Start(setting, {topic.name: _latest(topic) for topic in found}, is_final=True)
+    moment = datetime.fromisoformat(setting) if since is None else since
+    offsets = {topic.name: _offsets_since(moment, topic, cluster=cluster) for topic in found}
+    return Start(setting, offsets, is_final=moment <= datetime.now(UTC))
+
+
+def _earliest(topic: TopicFacts) -> Mapping[int, int]:
+    return {partition: offsets.earliest for partition, offsets in topic.partitions.items()}
+
+
+def _latest(topic: TopicFacts) -> Mapping[int, int]:
+    return {partition: offsets.latest for partition, offsets in topic.partitions.items()}
+
+
+def _offsets_since(moment: datetime, topic: TopicFacts, *, cluster: Cluster) -> Mapping[int, int]:
+    """Return the first offsets at or after `moment`.
+
+    The broker is asked after the facts were, so a record that came in between is no reason to pass the end.
+    """
+    ends = _latest(topic)
+    return {p: min(offset, ends[p]) for p, offset in cluster.offsets_at(topic, moment).items()}

@@ -17,7 +17,7 @@ from cdc_lakehouse.bronze.schemas import PERSISTS, KnownSchemas, resolve_subject
 from cdc_lakehouse.bronze.worker_failures import known_failure
 from cdc_lakehouse.config.models import OutOfRange, Raw, Table
 from cdc_lakehouse.debezium.plans import DecodePlans
-from cdc_lakehouse.lake.bronze_schema import columns_in, table_schema
+from cdc_lakehouse.lake.bronze_schema import columns_in, has_row, table_schema
 from cdc_lakehouse.lake.ledger import Ranges
 from cdc_lakehouse.lake.schema_archive import SchemaArchive
 from cdc_lakehouse.registry.client import SchemaRegistry
@@ -61,7 +61,7 @@ class TableDecoder:
             self._writers,
             table.topics,
             table=table.name,
-            existing=None if existing is None else columns_in(existing),
+            existing=columns_in(existing) if existing is not None and has_row(existing) else None,
             dropped=frozenset(table.drop_columns),
             policy=table.on_schema_change,
         )

@@ -212,7 +212,8 @@ class Pipeline(_Section):
     start_date: date
     """First day of the schedule."""
     start: Start = "earliest"
-    """Where a table that has no rows yet begins: `earliest`, `latest` or a time with its zone."""
+    """Where a table begins: `earliest`, `latest` or a time with its zone. The first run that sees its topic
+    states it; topics that join the table later are read from their first record, or from that time."""
     connections: Connections = Connections()
     retry: Retry = Retry()
     execution_timeout: Duration = "2h"

@@ -28,6 +28,18 @@ def table_schema(columns: TableColumns) -> StructType:
     return StructType([*fields, INGESTED_AT, ATTEMPT])
 
 
+def schema_without_row() -> StructType:
+    """Return the schema of a table that begins before any schema of its records is known."""
+    unknown = {"key", *SIDES}
+    schema = table_schema(TableColumns(key=(), row=()))
+    return StructType([field for field in schema.fields if field.name not in unknown])
+
+
+def has_row(schema: StructType) -> bool:
+    """Whether the table knows columns of its source: one that has only begun knows none."""
+    return "after" in schema.names
+
+
 def columns_in(schema: StructType) -> TableColumns:
     """The inverse of `table_schema`, as far as the source's columns go."""
     key = _fields(schema, "key") if "key" in schema.names else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -73,6 +74,16 @@ def read_state(uri: str, *, table: str) -> TableState | None:
 def is_there(uri: str) -> bool:
     """Whether there is a Delta table, be it with a ledger or without."""
     return bool(DeltaTable.is_deltatable(uri, storage_options=delta_options(uri)))
+
+
+def made_at(uri: str) -> datetime | None:
+    """Return when a table was made, by the clock of the machine that made it; None where nothing tells."""
+    try:
+        created = DeltaTable(uri, storage_options=delta_options(uri)).metadata().created_time
+    except (DeltaError, OSError):
+        # Who works on the table says what is wrong with it, under its name.
+        return None
+    return None if created is None else datetime.fromtimestamp(created / 1000, UTC)
 
 
 def look_into(uri: str, *, table: str) -> TableState | None:
