@@ -69,7 +69,7 @@ class Writer:
             field(name, _required(kind) if name in keys or kind.endswith("!") else optional(_node(kind)))
             for name, kind in columns.items()
         ]
-        return dict(envelope_schema(self._tagged(fields)))
+        return dict(envelope_schema(self._tagged(fields), topic=self.case.topic))
 
     @property
     def keys(self) -> dict[int, str]:

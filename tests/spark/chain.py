@@ -76,7 +76,8 @@ class FakeRegistry:
     def versions(self, subject: str) -> list[Version]:
         self._answer()
         topic, _, side = subject.rpartition("-")
-        known = sorted((self.keys if side == "key" else self.values).get(topic, {}).items())
+        registered = {"key": self.keys, "value": self.values}.get(side, {})
+        known = sorted(registered.get(topic, {}).items())
         return [Version(subject, place, number, text) for place, (number, text) in enumerate(known, 1)]
 
     def schema(self, ref: SchemaRef) -> str | None:

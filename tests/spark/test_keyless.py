@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
 from cdc_lakehouse.config.models import Mode
 from cdc_lakehouse.contract import TableStatus
 from cdc_lakehouse.errors import KeylessUpsertError, KeySchemaDriftError
+from unit.debezium_records import framed  # type: ignore[import-not-found]
 
 KEY_ID, VALUE_ID = OLD.key_id, OLD.value_id
 
@@ -101,6 +103,23 @@ def test_a_table_that_was_truncated_before_its_first_row_gets_its_key(keyless):
         ("t", None, None),
         ("c", {"id": 1}, None),
     ]
+
+
+def test_a_strange_key_makes_no_table_without_a_key_keyed(keyless):
+    strange = {**json.loads(OLD.schemas[KEY_ID]), "namespace": "shop.public.other"}
+    keyless.registry.hidden = {901: json.dumps(strange)}
+
+    keyless.ingest(
+        ORDERS,
+        [
+            without_key(order(0, 1, note="one")),
+            replace(order(1, 2), key=framed(901, strange, {"id": 2})),
+        ],
+    )
+
+    rows = keyless.bronze(ORDERS)
+    assert [row["decode_error"] and row["decode_error"]["code"] for row in rows] == [None, "wrong_schema"]
+    assert "key" not in rows[0]
 
 
 def test_a_key_that_a_record_names_is_the_key_of_its_whole_batch(keyless):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from cdc_lakehouse.inspection.quarantine import quarantine
 from cdc_lakehouse.lake.quarantine import cases, open_cases
 from cdc_lakehouse.lake.snapshot import newest_snapshot
 from cdc_lakehouse.lake.state import read_state
+from unit.debezium_records import envelope_schema, event, field, framed, key_schema  # type: ignore[import-not-found]
 
 STOPS = ORDERS.model_copy(update={"on_quarantine": OnQuarantine.STOP})
 STRICT = ORDERS.model_copy(update={"quarantine_limit": QuarantineLimit(records=1)})
@@ -43,6 +45,34 @@ def junk(offset: int) -> KafkaRecord:
 
 def bronze(chain: Chain) -> str:
     return str(chain.lake.bronze("orders"))
+
+
+def test_records_that_name_schemas_of_another_topic_are_refused_alone(chain):
+    """A key's schema in a value ended the run for good, and a strange envelope gave the table its columns."""
+    know(chain)
+    other = envelope_schema([field("id", "long"), field("stray", "string")], topic="shop.public.other")
+    event_of_other = event(op="c", after={"id": 9, "stray": "x"})
+    strange = {900: json.dumps(other), 901: json.dumps({**key_schema(), "namespace": "shop.public.other"})}
+    chain.registry.register("shop.public.other", keys={901: strange[901]}, values={900: strange[900]})
+
+    result = chain.ingest(
+        ORDERS,
+        [
+            order(0, 1, note="one"),
+            replace(order(1, 2), value=framed(900, other, event_of_other)),
+            replace(order(2, 3), value=framed(901, json.loads(strange[901]), {"id": 3})),
+            replace(order(3, 4), key=framed(901, json.loads(strange[901]), {"id": 4})),
+            order(4, 5, note="five"),
+        ],
+    )
+
+    rows = chain.bronze(ORDERS)
+    assert [row["decode_error"] and row["decode_error"]["code"] for row in rows] == [
+        None,
+        *["wrong_schema"] * 3,
+        None,
+    ]
+    assert (result.errors_by_code, list(rows[0]["after"])) == ({"wrong_schema": 3}, ["id", "note"])
 
 
 @pytest.mark.parametrize("optimized", [False, True])

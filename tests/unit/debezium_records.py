@@ -81,14 +81,14 @@ _BLOCK = {
 }
 
 
-def envelope_schema(row_fields: list[dict[str, Any]]) -> dict[str, Any]:
+def envelope_schema(row_fields: list[dict[str, Any]], *, topic: str = TOPIC) -> dict[str, Any]:
     """`before` defines the row, `after` refers to it by name."""
-    value = {"type": "record", "name": "Value", "fields": row_fields, "connect.name": f"{TOPIC}.Value"}
+    value = {"type": "record", "name": "Value", "fields": row_fields, "connect.name": f"{topic}.Value"}
     return {
         "type": "record",
         "name": "Envelope",
-        "namespace": TOPIC,
-        "connect.name": f"{TOPIC}.Envelope",
+        "namespace": topic,
+        "connect.name": f"{topic}.Envelope",
         "fields": [
             field("before", optional(value)),
             field("after", optional("Value")),

@@ -13,7 +13,7 @@ from cdc_lakehouse.bronze.schemas import KnownSchemas, resolve_subjects, resolve
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.errors import UnknownSchemaError
 from cdc_lakehouse.lake.bronze_schema import columns_in, table_schema
-from cdc_lakehouse.registry.writer_schemas import TopicTexts, WriterSchemas
+from cdc_lakehouse.registry.writer_schemas import MetSchemas, TopicTexts, WriterSchemas
 
 KEY, VALUE = json.dumps(key_schema()), json.dumps(envelope_schema(ROW_FIELDS))
 KEYED: TableColumns = columns()
@@ -29,8 +29,8 @@ class ScriptedSchemas:
     def of_topic(self, topic: str) -> TopicTexts:
         return self._topics[topic]
 
-    def of_records(self, _topics: Any, *, keys: frozenset[int], values: frozenset[int]) -> dict[int, str]:
-        return dict.fromkeys(keys, KEY) | dict.fromkeys(values, VALUE)
+    def of_records(self, _topics: Any, *, keys: frozenset[int], values: frozenset[int]) -> MetSchemas:
+        return MetSchemas(dict.fromkeys(keys, KEY), dict.fromkeys(values, VALUE), frozenset(), frozenset())
 
     def unknown_for(self, _refs: Any, _span: Any) -> frozenset[int]:
         return frozenset()

@@ -16,11 +16,16 @@ from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.errors import RegistryUnavailableError, SchemaConflictError
 from cdc_lakehouse.lake.schema_archive import SchemaArchive
 from cdc_lakehouse.registry.client import SchemaRegistry
-from cdc_lakehouse.registry.writer_schemas import Source, WriterSchemas
+from cdc_lakehouse.registry.writer_schemas import MetSchemas, Source, WriterSchemas
 
 KEY, ONE, TWO, THREE = '"string"', '"int"', '"long"', '"double"'
 GUID = UUID("0f8fad5b-d9cb-469f-a165-70867728950e")
 NOTHING: frozenset[int] = frozenset()
+
+
+def record(name: str, *columns: str) -> str:
+    fields = [{"name": column, "type": "int"} for column in ("id", *columns)]
+    return json.dumps({"type": "record", "name": name, "fields": fields})
 
 
 @pytest.fixture
@@ -136,7 +141,7 @@ def test_with_the_registry_away_a_new_schema_waits_and_an_old_one_does_not(archi
     go_away(archived)
     writers, _ = run_of(archived, folder)
 
-    assert writers.of_records(["t"], keys=NOTHING, values=frozenset({3})) == {3: TWO}
+    assert writers.of_records(["t"], keys=NOTHING, values=frozenset({3})).values == {3: TWO}
     assert writers.source is Source.ARCHIVE
     with pytest.raises(RegistryUnavailableError):
         writers.of_records(["t"], keys=NOTHING, values=frozenset({9}))
@@ -147,27 +152,31 @@ def test_a_registry_that_forgot_a_topic_is_replaced_by_the_archive(archived, fol
     writers, _ = run_of(archived, folder)
 
     assert dict(writers.of_topic("t").values) == {2: ONE, 3: TWO}
-    assert writers.of_records(["t"], keys=frozenset({1}), values=NOTHING) == {1: KEY}
+    assert writers.of_records(["t"], keys=frozenset({1}), values=NOTHING).keys == {1: KEY}
     assert writers.source is Source.ARCHIVE
 
 
-def test_schemas_of_records_are_known_from_the_start_of_the_next_run(archived, folder):
-    archived.answers["/schemas/ids/20"] = {"schema": THREE}
-    archived.answers[f"/schemas/guids/{GUID}"] = {"schema": KEY}
-    writers, _ = run_of(archived, folder)
+def test_schemas_of_records_are_known_from_the_start_of_the_next_run(fake, folder):
+    serve(fake, keys=[(1, record("shop.t.Key"))], values=[(2, record("shop.t.Envelope"))])
+    wider, by_guid = record("shop.t.Envelope", "more"), record("shop.t.Key", "more")
+    fake.answers["/schemas/ids/20"] = {"schema": wider}
+    fake.answers[f"/schemas/guids/{GUID}"] = {"schema": by_guid}
+    writers, _ = run_of(fake, folder)
     writers.of_topic("t")
     writers.of_records(["t"], keys=frozenset({GUID}), values=frozenset({20, 21}))
 
-    go_away(archived)
-    found = run_of(archived, folder)[0].of_topic("t")
+    go_away(fake)
+    found = run_of(fake, folder)[0].of_topic("t")
 
-    assert (dict(found.keys), dict(found.values)) == ({GUID: KEY, 1: KEY}, {20: THREE, 2: ONE, 3: TWO})
-    assert list(found.values)[-1] == 3
+    assert (list(found.keys), list(found.values)) == ([GUID, 1], [20, 2])
+    assert (found.keys[GUID], found.values[20]) == (by_guid, wider)
     assert (folder / f"{GUID}.json").exists()
 
 
 def test_an_id_that_nobody_knows_is_not_found(archived, folder):
-    assert run_of(archived, folder)[0].of_records(["t"], keys=NOTHING, values=frozenset({99})) == {}
+    found = run_of(archived, folder)[0].of_records(["t"], keys=NOTHING, values=frozenset({99}))
+
+    assert found == MetSchemas({}, {}, NOTHING, NOTHING)
 
 
 @pytest.mark.parametrize(

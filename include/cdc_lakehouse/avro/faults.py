@@ -21,6 +21,8 @@ class SchemaFault(StrEnum):
 
     UNKNOWN_SCHEMA = "unknown_schema"
     """It names a schema that nobody knows."""
+    WRONG_SCHEMA = "wrong_schema"
+    """It names a registered schema that belongs to something else: another topic, or the other side."""
 
 
 class ValueFault(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -18,10 +18,11 @@ from cdc_lakehouse.debezium.columns import (
     key_columns,
     unknown_types,
 )
+from cdc_lakehouse.debezium.envelope import describes_event, describes_key
 from cdc_lakehouse.debezium.incompatible import with_newest_types, with_side_columns
 from cdc_lakehouse.errors import DataError, LakehouseError, UnknownSchemaError
 from cdc_lakehouse.lake.ledger import Ranges, topic_of
-from cdc_lakehouse.registry.writer_schemas import WriterSchemas
+from cdc_lakehouse.registry.writer_schemas import MetSchemas, TopicTexts, WriterSchemas
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,21 @@ class KnownSchemas:
     policy: OnSchemaChange = OnSchemaChange.EVOLVE
     unknown: frozenset[SchemaRef] = frozenset()
     """Schemas that records name and nobody knows."""
+    keys: frozenset[SchemaRef] = frozenset()
+    values: frozenset[SchemaRef] = frozenset()
+    """Which of `texts` keys, and values, of the table's topics may have."""
+    strange_keys: frozenset[SchemaRef] = frozenset()
+    strange_values: frozenset[SchemaRef] = frozenset()
+    """Schemas that records name there and that belong to something else."""
+
+    @property
+    def wrong_keys(self) -> frozenset[SchemaRef]:
+        """Schemas that no key of these topics may have: those of strangers and those of values."""
+        return self.strange_keys | (self.values - self.keys)
+
+    @property
+    def wrong_values(self) -> frozenset[SchemaRef]:
+        return self.strange_values | (self.keys - self.values)
 
     def with_value(self, text: str) -> KnownSchemas:
         """Bronze always ingests: what cannot evolve stays, and its records become undecodable."""
@@ -81,12 +97,12 @@ def resolve_subjects(
         table=table, schemas=f"subjects {subjects}", records=", ".join(topics)
     )
     of_topics = [schemas.of_topic(topic) for topic in topics]
-    key = next((list(each.keys.values())[-1] for each in of_topics if each.keys), None)
+    key = next((_newest_key(each, table=table) for each in of_topics if each.keys), None)
     if key is None and existing is not None and existing.key:
         raise reason
     for of_topic in of_topics:
         for ref, text in of_topic.values.items():
-            newest_key = list(of_topic.keys.values())[-1] if of_topic.keys else key
+            newest_key = _newest_key(of_topic, table=table) if of_topic.keys else key
             try:
                 key_text = newest_key if known is None else known.key_text
                 new = _columns(key_text, text, table=table, dropped=dropped)
@@ -99,6 +115,8 @@ def resolve_subjects(
                     table=table,
                     columns=columns,
                     texts={**({} if known is None else known.texts), **of_topic.keys, ref: text},
+                    keys=(frozenset() if known is None else known.keys) | of_topic.keys.keys(),
+                    values=(frozenset() if known is None else known.values) | {ref},
                     key_text=key_text,
                     dropped=dropped,
                     policy=policy,
@@ -106,6 +124,12 @@ def resolve_subjects(
     if known is None:
         raise reason
     return known
+
+
+def _newest_key(of_topic: TopicTexts, *, table: str) -> str:
+    """The newest that can be a key at all; the newest where none can, for the error that says so."""
+    texts = list(of_topic.keys.values())
+    return next((text for text in reversed(texts) if describes_key(text, table=table)), texts[-1])
 
 
 def resolve_unknown(
@@ -122,23 +146,54 @@ def resolve_unknown(
     is left to the quarantine. Each pass over a batch must say something new, so passes come to an end.
     """
     asked = ids.keys | ids.values
-    if asked <= known.texts.keys() | known.unknown:
+    answered_keys = known.keys | known.wrong_keys | known.unknown
+    answered_values = known.values | known.wrong_values | known.unknown
+    if ids.keys <= answered_keys and ids.values <= answered_values:
         raise RuntimeError(
             f"workers do not find the schemas {[str(ref) for ref in in_order(asked)]}, which they were sent"
         )
-    found = schemas.of_records(map(topic_of, batch), keys=ids.keys, values=ids.values)
-    missing = asked - found.keys()
+    met = schemas.of_records(map(topic_of, batch), keys=ids.keys, values=ids.values)
+    missing = (ids.keys - met.keys.keys() - met.strange_keys) | (
+        ids.values - met.values.keys() - met.strange_values
+    )
     unknown = schemas.unknown_for(missing, persists)
     if missing - unknown:
         told = ", ".join(map(str, in_order(missing - unknown)))
         raise UnknownSchemaError(table=known.table, schemas=f"schema {told}", records=_told(batch))
-    for ref in in_order(unknown):
-        logger.warning("nobody knows a schema: its records are undecodable", extra={"schema_id": str(ref)})
-    for ref in in_order(ids.keys - unknown):
-        known = known.with_key(found[ref])
-    for ref in in_order(ids.values - unknown):
-        known = known.with_value(found[ref])
-    return replace(known, texts={**known.texts, **found}, unknown=known.unknown | unknown)
+    _warn_of(unknown, "nobody knows a schema: its records are undecodable")
+    known = _with_met(known, met)
+    return replace(known, unknown=known.unknown | unknown)
+
+
+def _with_met(known: KnownSchemas, met: MetSchemas) -> KnownSchemas:
+    """With the columns of those that belong to the topics and can be theirs."""
+    events = {
+        ref: text
+        for ref, text in met.values.items()
+        if describes_event(text, table=known.table, dropped=known.dropped)
+    }
+    keys = {ref: text for ref, text in met.keys.items() if describes_key(text, table=known.table)}
+    strange = met.strange_keys | met.strange_values
+    _warn_of(strange, "a schema belongs to something else: its records are undecodable")
+    odd = (met.keys.keys() - keys.keys()) | (met.values.keys() - events.keys())
+    _warn_of(odd, "a schema of the topic is not that of a change event: its records are undecodable")
+    for ref in in_order(keys):
+        known = known.with_key(keys[ref])
+    for ref in in_order(events):
+        known = known.with_value(events[ref])
+    return replace(
+        known,
+        texts={**known.texts, **met.keys, **met.values},
+        keys=known.keys | met.keys.keys(),
+        values=known.values | met.values.keys(),
+        strange_keys=known.strange_keys | met.strange_keys,
+        strange_values=known.strange_values | met.strange_values,
+    )
+
+
+def _warn_of(refs: Iterable[SchemaRef], event: str) -> None:
+    for ref in in_order(refs):
+        logger.warning(event, extra={"schema_id": str(ref)})
 
 
 def _told(ranges: Ranges) -> str:

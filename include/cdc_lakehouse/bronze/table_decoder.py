@@ -119,6 +119,8 @@ class TableDecoder:
             columns=self._known.columns,
             schemas=self._known.texts,
             unknown=self._known.unknown,
+            wrong_keys=self._known.wrong_keys,
+            wrong_values=self._known.wrong_values,
             topic_ids=topic_ids,
             keep_raw=self._table.raw is Raw.ALWAYS,
             dropped=self._known.dropped,

@@ -107,7 +107,8 @@ def _pays(group: Group) -> bool:
 
 def _require_known(keys: Side, values: Side, plans: DecodePlans) -> None:
     known = plans.schemas.keys() | plans.unknown
-    strange_keys, strange_values = (side.refs - known for side in (keys, values))
+    strange_keys = keys.refs - known - plans.wrong_keys
+    strange_values = values.refs - known - plans.wrong_values
     if strange_keys or strange_values:
         raise UnknownSchemaIdsError(strange_keys, strange_values)
 
@@ -119,8 +120,9 @@ def _programs(plans: DecodePlans) -> tuple[Programs, Programs]:
     """A worker decodes with one object of plans at a time; a changed one starts anew."""
     known = _latest[0] if _latest else None  # looked at once: threads may share a process
     if known is None or known[0] is not plans:
-        keys = Programs(plans, plans.columns.key, key_decoder)
-        values = Programs(plans, plans.columns.row, partial(value_decoder, dropped=plans.dropped))
+        keys = Programs(plans, plans.columns.key, key_decoder, refused=plans.wrong_keys)
+        find = partial(value_decoder, dropped=plans.dropped)
+        values = Programs(plans, plans.columns.row, find, refused=plans.wrong_values)
         _latest[:] = [(plans, (keys, values))]
         return keys, values
     return known[1]

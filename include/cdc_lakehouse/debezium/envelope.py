@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from cdc_lakehouse.avro.admission import SchemaRefusedError
@@ -11,7 +12,7 @@ from cdc_lakehouse.avro.typed.plans import ValuePlan
 from cdc_lakehouse.avro.wire import Wire, without_text
 from cdc_lakehouse.avro.writer import WriterSchema, writer_schema
 from cdc_lakehouse.debezium.types import Place, plan_value
-from cdc_lakehouse.errors import NotSupportedYetError
+from cdc_lakehouse.errors import NotSupportedYetError, UnsupportedTypeError
 
 SIDES = ("before", "after")
 
@@ -69,6 +70,26 @@ def plan_envelope(text: str, *, table: str, dropped: frozenset[str] = frozenset(
     if dropped:
         schema = schema.reading(_passing_over(schema.wire, dropped))
     return Envelope(schema=schema, before=before, after=after)
+
+
+def describes_key(text: str, *, table: str) -> bool:
+    """Whether a schema can be read and is a record with fields, whatever their types are."""
+    return _can_be(partial(plan_key, table=table), text)
+
+
+def describes_event(text: str, *, table: str, dropped: frozenset[str] = frozenset()) -> bool:
+    """Whether a schema can be read and is the one of a change event, whatever its columns are."""
+    return _can_be(partial(plan_envelope, table=table, dropped=dropped), text)
+
+
+def _can_be(plan: Callable[[str], Record | Envelope], text: str) -> bool:
+    try:
+        plan(text)
+    except NotSupportedYetError:
+        return False
+    except UnsupportedTypeError:  # of one column, which the table may leave out
+        return True
+    return True
 
 
 def _passing_over(wire: Wire, dropped: frozenset[str]) -> Wire:

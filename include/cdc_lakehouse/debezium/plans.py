@@ -21,6 +21,9 @@ class DecodePlans:
     """Writer schema by id or GUID, those of keys and of values alike."""
     unknown: frozenset[SchemaRef] = frozenset()
     """Schemas that nobody knows: records that name one are undecodable."""
+    wrong_keys: frozenset[SchemaRef] = frozenset()
+    wrong_values: frozenset[SchemaRef] = frozenset()
+    """Schemas that keys, or values, of these topics cannot have: records that name one are undecodable."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     """Topic -> the incarnation that is being read: offsets mean something within one only."""
     keep_raw: bool = False

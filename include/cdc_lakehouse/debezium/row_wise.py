@@ -14,7 +14,6 @@ from cdc_lakehouse.avro.faults import AvroFault, RecordFault, SchemaFault
 from cdc_lakehouse.avro.frames import Frame, id_headers, parse_frame
 from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.avro.typed.columns import sizes_of
-from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.events import Event, key_decoder, value_decoder
 from cdc_lakehouse.debezium.headers import KEY_SCHEMA_ID, VALUE_SCHEMA_ID
 from cdc_lakehouse.debezium.plans import DecodePlans
@@ -33,14 +32,10 @@ def events_of(batch: pa.RecordBatch, plans: DecodePlans) -> list[Event]:
     headers = batch.column("headers")
     keys = _frames(admitted["key"], id_headers(headers, KEY_SCHEMA_ID), events, "key")
     values = _frames(admitted["value"], id_headers(headers, VALUE_SCHEMA_ID), events, "value")
-    _decode_all(keys, events, _decoders(keys, plans, plans.columns.key, key_decoder, place="key"))
-    _decode_all(
-        values,
-        events,
-        _decoders(
-            values, plans, plans.columns.row, partial(value_decoder, dropped=plans.dropped), place="value"
-        ),
-    )
+    find_key = partial(key_decoder, columns=plans.columns.key, table=plans.table)
+    find_value = partial(value_decoder, columns=plans.columns.row, table=plans.table, dropped=plans.dropped)
+    _decode_all(keys, events, _decoders(keys, plans, find_key, wrong=plans.wrong_keys, place="key"))
+    _decode_all(values, events, _decoders(values, plans, find_value, wrong=plans.wrong_values, place="value"))
     for event, key, value in zip(events, keys, values, strict=True):
         event.schema_ids = _number(key), _number(value)
     return events
@@ -83,19 +78,29 @@ def _frames(
 def _decoders(
     frames: Sequence[Frame | None],
     plans: DecodePlans,
-    columns: tuple[Column, ...],
-    find: Callable[[str, tuple[Column, ...], str], Decoder | RecordFault],
+    find: Callable[[str], Decoder | RecordFault],
     *,
+    wrong: frozenset[SchemaRef],
     place: str,
 ) -> dict[SchemaRef, Decoder | RecordFault]:
     """Looked up once per batch and schema; compiled once per process."""
     refs = {frame.schema for frame in frames if frame is not None}
-    known = {ref: find(plans.schemas[ref], columns, plans.table) for ref in refs - plans.unknown}
-    return known | {ref: _unknown(ref, place) for ref in refs & plans.unknown}
+    known = {ref: find(plans.schemas[ref]) for ref in refs - plans.unknown - wrong}
+    return (
+        known
+        | {ref: _unknown(ref, place) for ref in refs & plans.unknown}
+        | {ref: _misplaced(ref, place) for ref in refs & wrong}
+    )
 
 
 def _unknown(ref: SchemaRef, place: str) -> RecordFault:
     return RecordFault(SchemaFault.UNKNOWN_SCHEMA, f"{place}: schema {ref} is nowhere to be found")
+
+
+def _misplaced(ref: SchemaRef, place: str) -> RecordFault:
+    return RecordFault(
+        SchemaFault.WRONG_SCHEMA, f"{place}: schema {ref} belongs to no {place} of this table's topics"
+    )
 
 
 def _decode_all(

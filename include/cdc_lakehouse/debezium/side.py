@@ -51,14 +51,22 @@ class Side(Framed):
 class Programs:
     """By schema, of one side of one table: compiled once per process and plans."""
 
-    def __init__(self, plans: DecodePlans, columns: tuple[Column, ...], find: Find) -> None:
+    def __init__(
+        self,
+        plans: DecodePlans,
+        columns: tuple[Column, ...],
+        find: Find,
+        *,
+        refused: frozenset[SchemaRef] = frozenset(),
+    ) -> None:
         self._plans, self._columns, self._find = plans, columns, find
+        self._refused = plans.unknown | refused
         self._by_ref: dict[SchemaRef, Program | None] = {}
         self._same: dict[Program, Program] = {}
 
     def of(self, ref: SchemaRef) -> Program | None:
         """None where records are read one by one, or where every one of them is bad."""
-        if ref in self._plans.unknown:
+        if ref in self._refused:
             return None
         if ref not in self._by_ref:
             decoder = self._find(self._plans.schemas[ref], self._columns, self._plans.table)

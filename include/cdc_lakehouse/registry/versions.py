@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from enum import StrEnum
+from typing import Any, Self
 from uuid import UUID
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef
@@ -64,3 +66,57 @@ class TopicVersions:
 def oldest_first(versions: VersionsByRef) -> list[SchemaRef]:
     """Schemas without a version come first: the newest is the one that a subject calls so."""
     return sorted(versions, key=lambda ref: (versions[ref] or 0, isinstance(ref, UUID), int(ref)))
+
+
+_KEY, _ENVELOPE = ".Key", ".Envelope"
+_NAME_OF_ALL = "ConnectDefault"
+"""The converters give it to every record without a name, so it tells nothing."""
+
+
+def record_name(text: str) -> str | None:
+    """The full name of the record that a schema describes; None where it has none of its own."""
+    try:
+        root: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    while isinstance(root, dict) and isinstance(root.get("type"), dict):
+        root = root["type"]
+    if not isinstance(root, dict) or not isinstance(name := root.get("name"), str):
+        return None
+    namespace = root.get("namespace")
+    full = f"{namespace}.{name}" if isinstance(namespace, str) and namespace and "." not in name else name
+    return None if full.rpartition(".")[2] == _NAME_OF_ALL else full
+
+
+class RecordPart(StrEnum):
+    """What of a Kafka record a schema describes; subjects end like this."""
+
+    KEY = "key"
+    VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordNames:
+    """Names of the Avro records that the schemas of a topic describe."""
+
+    keys: frozenset[str]
+    values: frozenset[str]
+
+    @classmethod
+    def of_texts(cls, *, keys: Iterable[str], values: Iterable[str]) -> Self:
+        """Debezium names the key `x.Key` and the event `x.Envelope`, so either tells the other's name."""
+        own_keys, own_values = (
+            {name for text in texts if (name := record_name(text)) is not None} for texts in (keys, values)
+        )
+        return cls(
+            keys=frozenset(own_keys | _renamed(own_values, _ENVELOPE, _KEY)),
+            values=frozenset(own_values | _renamed(own_keys, _KEY, _ENVELOPE)),
+        )
+
+    def hold(self, part: RecordPart, text: str) -> bool:
+        """Whether the schema has one of these names; one without a name has none of them."""
+        return record_name(text) in (self.keys if part is RecordPart.KEY else self.values)
+
+
+def _renamed(names: Iterable[str], suffix: str, other: str) -> set[str]:
+    return {name.removesuffix(suffix) + other for name in names if name.endswith(suffix)}

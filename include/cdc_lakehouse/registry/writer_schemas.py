@@ -14,9 +14,16 @@ from enum import StrEnum
 from typing import Protocol
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef
-from cdc_lakehouse.errors import RegistryUnavailableError, SchemaConflictError
+from cdc_lakehouse.errors import NotSupportedYetError, RegistryUnavailableError, SchemaConflictError
 from cdc_lakehouse.registry.sameness import same_schema
-from cdc_lakehouse.registry.versions import TopicVersions, Version, oldest_first
+from cdc_lakehouse.registry.versions import (
+    RecordNames,
+    RecordPart,
+    TopicVersions,
+    Version,
+    oldest_first,
+    record_name,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +75,17 @@ class TopicTexts:
     values: Mapping[SchemaRef, str]
 
 
+@dataclass(frozen=True, slots=True)
+class MetSchemas:
+    """Schemas that records turned out to name; what neither the registry nor the archive knows is in none."""
+
+    keys: Mapping[SchemaRef, str]
+    values: Mapping[SchemaRef, str]
+    strange_keys: frozenset[SchemaRef]
+    strange_values: frozenset[SchemaRef]
+    """Registered, but for something else than the keys, or the values, of these topics (decision 0043)."""
+
+
 class WriterSchemas:
     def __init__(self, registry: Registry, archive: Archive, *, table: str) -> None:
         self._registry = registry
@@ -78,7 +96,9 @@ class WriterSchemas:
     def of_topic(self, topic: str) -> TopicTexts:
         """Of all versions known. Empty where nobody knows any.
 
-        One registry call while nothing is new, and one more for a topic without a key, which may get one.
+        A schema that only a record named counts where its own name is one of the subjects' (decision 0043):
+        an earlier release remembered every schema that it met. One registry call while nothing is new, and
+        one more for a topic without a key, which may get one.
         """
         archived = self._archive.topic(topic)
         texts = {ref: text for ref in archived.refs if (text := self._archive.text(ref)) is not None}
@@ -97,22 +117,83 @@ class WriterSchemas:
             known = known.with_version(topic, version)
         if known != archived and known.refs:
             self._archive.keep_topic(topic, known)
+        names = _names_in_subjects(known, texts)
         return TopicTexts(
-            keys={ref: texts[ref] for ref in oldest_first(known.keys)},
-            values={ref: texts[ref] for ref in oldest_first(known.values)},
+            keys={
+                ref: texts[ref]
+                for ref in oldest_first(known.keys)
+                if known.keys[ref] is not None or names.hold(RecordPart.KEY, texts[ref])
+            },
+            values={
+                ref: texts[ref]
+                for ref in oldest_first(known.values)
+                if known.values[ref] is not None or names.hold(RecordPart.VALUE, texts[ref])
+            },
         )
 
     def of_records(
         self, topics: Iterable[str], *, keys: frozenset[SchemaRef], values: frozenset[SchemaRef]
-    ) -> dict[SchemaRef, str]:
-        """Of schemas that records of these topics turned out to have; without those that nobody knows."""
-        found = {ref: text for ref in keys | values if (text := self._of_record(ref)) is not None}
-        for topic in topics:
+    ) -> MetSchemas:
+        """What is known of schemas that records of these topics named as those of their keys and values.
+
+        Raises `RegistryUnavailableError` where only the registry could tell whether one belongs to a topic.
+        """
+        texts: dict[SchemaRef, str] = {}
+        foreign: set[SchemaRef] = set()
+        for ref in keys | values:
+            try:
+                text = self._of_record(ref)
+            except NotSupportedYetError:  # not Avro, as all schemas of these topics are
+                foreign.add(ref)
+            else:
+                if text is not None:
+                    texts[ref] = text
+        own_keys: set[SchemaRef] = set()
+        own_values: set[SchemaRef] = set()
+        for topic in dict.fromkeys(topics):
+            of_keys = self._belonging(topic, RecordPart.KEY, {ref: texts[ref] for ref in keys & texts.keys()})
+            of_values = self._belonging(
+                topic, RecordPart.VALUE, {ref: texts[ref] for ref in values & texts.keys()}
+            )
             known = self._archive.topic(topic)
-            with_met = known.with_met(keys & found.keys(), values & found.keys())
+            with_met = known.with_met(of_keys, of_values)
             if with_met != known:
                 self._archive.keep_topic(topic, with_met)
-        return found
+            own_keys |= of_keys
+            own_values |= of_values
+        registered = texts.keys() | foreign
+        return MetSchemas(
+            keys={ref: texts[ref] for ref in own_keys},
+            values={ref: texts[ref] for ref in own_values},
+            strange_keys=(keys & registered) - own_keys,
+            strange_values=(values & registered) - own_values,
+        )
+
+    def _belonging(
+        self, topic: str, part: RecordPart, texts: Mapping[SchemaRef, str]
+    ) -> frozenset[SchemaRef]:
+        """Those schemas of `texts` that describe this part of the topic's records (decision 0043).
+
+        A subject of the topic has them, or their records have the name of one that such a subject has. The
+        registry is asked only for those of which the archive does not tell it.
+        """
+        archived = self._archive.topic(topic)
+        known = {ref: text for ref in archived.refs if (text := self._archive.text(ref)) is not None}
+        own = _belonging_to(archived.only(known.keys()), known, part, texts)
+        if own == texts.keys():
+            return own
+        listed, known = TopicVersions(), {}
+        for version in self._all_versions(topic):
+            listed, known[version.ref] = listed.with_version(topic, version), version.text
+        own |= _belonging_to(listed, known, part, texts)
+        strange = texts.keys() - own
+        return own | {ref for ref in strange if self._is_in_subject_of_name(topic, ref, texts[ref])}
+
+    def _is_in_subject_of_name(self, topic: str, ref: SchemaRef, text: str) -> bool:
+        """Whether `<topic>-<record name>` has it, which is how TopicRecordNameStrategy names subjects."""
+        name = record_name(text)
+        versions = () if name is None else self._registry.versions(f"{topic}-{name}")
+        return any(version.ref == ref for version in versions)
 
     def unknown_for(self, refs: Iterable[SchemaRef], span: timedelta) -> frozenset[SchemaRef]:
         """Those that a registry which knows all the others has not known for so long.
@@ -181,3 +262,25 @@ class WriterSchemas:
     def _do_without(self, reason: str) -> None:
         self.source = Source.ARCHIVE
         logger.warning("schemas from the archive", extra={"reason": reason})
+
+
+def _belonging_to(
+    versions: TopicVersions,
+    known: Mapping[SchemaRef, str],
+    part: RecordPart,
+    texts: Mapping[SchemaRef, str],
+) -> frozenset[SchemaRef]:
+    """Those of `texts` that are among the `versions` of this part, or whose records are named alike."""
+    names = _names_in_subjects(versions, known)
+    numbers = versions.keys if part is RecordPart.KEY else versions.values
+    return frozenset(
+        ref for ref, text in texts.items() if numbers.get(ref) is not None or names.hold(part, text)
+    )
+
+
+def _names_in_subjects(versions: TopicVersions, texts: Mapping[SchemaRef, str]) -> RecordNames:
+    """What records only named counts for nothing here: it may have been a stray."""
+    return RecordNames.of_texts(
+        keys=[texts[ref] for ref, number in versions.keys.items() if number is not None],
+        values=[texts[ref] for ref, number in versions.values.items() if number is not None],
+    )
