@@ -17,9 +17,10 @@ from local_stack.airflow_settings import USERS, airflow_environment
 from local_stack.component import Component
 from local_stack.layout import write_private
 from local_stack.postgres import Postgres
-from local_stack.process import Launch, ProcessRecord, listens, stop, wait_until
+from local_stack.process import Launch, ProcessRecord, kill_session, listens, wait_until
 
 _SCHEDULER_ALONE = 1.0
+_SECONDS_TO_BE_UP = 15.0
 
 
 class AirflowMetadata(Component):
@@ -56,6 +57,7 @@ class AirflowMetadata(Component):
 
 class _AirflowProcess(Component):
     needs = ("postgres", "airflow-metadata")
+    configured_with = frozenset({"postgres", "kafka", "registry", "connect", "object-store", "airflow"})
     arguments: ClassVar[tuple[str, ...]]
     job_type: ClassVar[str]
 
@@ -65,17 +67,18 @@ class _AirflowProcess(Component):
 
     def launch(self) -> Launch:
         command = [sys.executable, "-m", "airflow", *self.arguments]
-        return Launch(command, airflow_environment(self.site), self.folder)
+        return Launch(command, airflow_environment(self.site), self.folder, keep_after=_SECONDS_TO_BE_UP)
 
     def is_healthy(self, process: ProcessRecord) -> bool:
         """Its heartbeat is fresh and it is this process's: one of an earlier run began before it."""
-        if not process.is_alive:
+        program = _kept_program(process)
+        if program is None:
             return False
         query = (
             "SELECT 1 FROM job WHERE job_type = %s AND state = 'running' AND start_date >= to_timestamp(%s) "
             "AND latest_heartbeat > now() - interval '40 seconds'"
         )
-        began = psutil.Process(process.pid).create_time() - 1
+        began = program.create_time() - 1
         with Postgres(self.site).connect("airflow", user="airflow") as connection:
             return connection.execute(query, (self.job_type, began)).fetchone() is not None
 
@@ -89,16 +92,19 @@ class AirflowScheduler(_AirflowProcess):
     def stop(self, process: ProcessRecord) -> bool:
         """Alone it would wait for running tasks for ever; its workers, asked too, end their tasks.
 
-        Tasks may have left the session; what belonged to the scheduler is noted before anything stops.
+        A second signal would break off its own ending, so it is asked once. Tasks may have left the session;
+        what belonged to the scheduler is noted before anything stops.
         """
-        family = _descendants(process)
+        workers = _descendants_of_the_program(process)
         _ask_to_end(process.pid)
         wait_until(lambda: not process.is_alive, _SCHEDULER_ALONE)
-        for worker in family:
+        for worker in workers:
             _ask_to_end(worker.pid)
-        gently = stop(process, stop_signal=signal.SIGTERM, patience=self.stop_patience)
-        for member in (each for each in family if each.is_running()):
-            member.kill()
+        gently = wait_until(lambda: not process.is_alive, self.stop_patience)
+        kill_session(process)
+        for worker in workers:
+            if worker.is_running():
+                worker.kill()
         return gently
 
 
@@ -107,12 +113,22 @@ def _ask_to_end(pid: int) -> None:
         psutil.Process(pid).terminate()
 
 
-def _descendants(process: ProcessRecord) -> list[psutil.Process]:
-    """None of a process that is dead: what it left is found by its session then."""
+def _kept_program(process: ProcessRecord) -> psutil.Process | None:
+    """Return the program itself, a child of the recorded process; None while it is being started again."""
     if not process.is_alive:
+        return None
+    with suppress(psutil.NoSuchProcess):
+        return next(iter(psutil.Process(process.pid).children()), None)
+    return None
+
+
+def _descendants_of_the_program(process: ProcessRecord) -> list[psutil.Process]:
+    """Return what the program started; of a dead one the session tells what it left."""
+    program = _kept_program(process)
+    if program is None:
         return []
     try:
-        return psutil.Process(process.pid).children(recursive=True)
+        return program.children(recursive=True)
     except psutil.NoSuchProcess:
         return []
 
@@ -132,7 +148,7 @@ class AirflowTriggerer(_AirflowProcess):
 
     def stop(self, process: ProcessRecord) -> bool:
         """It would let its child wait for ten seconds; asked directly, the child ends at once."""
-        for child in _descendants(process):
+        for child in _descendants_of_the_program(process):
             _ask_to_end(child.pid)
         return super().stop(process)
 

@@ -52,6 +52,8 @@ class Component:
     """Others that must not stop before this one, beside those that it needs."""
     listener: ClassVar[str | None] = None
     """The port that it opens."""
+    configured_with: ClassVar[frozenset[str]] = frozenset()
+    """Listeners of others whose ports it got at its start; when one moves, it has to be started again."""
     is_process: ClassVar[bool] = True
     """False: it only prepares something in another's process."""
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM

@@ -34,6 +34,7 @@ class Connect(Component):
     name = "connect"
     listener = "connect"
     needs = ("kafka",)
+    configured_with = frozenset({"kafka"})
     stops_before = ("postgres", "registry")
 
     @property

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
+_KEEPER = Path(__file__).with_name("keep.py")
 _OPEN_SESSION_SECONDS = 3.0
 
 
@@ -28,6 +29,9 @@ class Launch:
     """What it gets when its owner dies."""
     prefix: Sequence[str] = ()
     """Stands before everything else, the request to die with the owner too: a new user id would cancel it."""
+    keep_after: float | None = None
+    """Seconds after which it counts as up, and is started again whenever it ends without being asked. The
+    recorded process is then the keeper (`keep.py`), and the program is its child."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,13 @@ def _state_and_start(pid: int) -> tuple[str, int]:
 
 
 def _command(launch: Launch, *, owned: bool) -> list[str]:
+    keeper: list[str] = []
+    if launch.keep_after is not None:
+        keeper = [sys.executable, "-S", "-E", str(_KEEPER), str(launch.keep_after)]
     if not owned:
-        return [*launch.prefix, *launch.command]
+        return [*launch.prefix, *keeper, *launch.command]
     death = [str(int(launch.death_signal)), str(os.getpid())]
-    return [*launch.prefix, sys.executable, "-S", "-E", str(_LAUNCHER), *death, *launch.command]
+    return [*launch.prefix, sys.executable, "-S", "-E", str(_LAUNCHER), *death, *keeper, *launch.command]
 
 
 def spawn(launch: Launch, *, log: Path, owned: bool) -> tuple[subprocess.Popen[bytes], ProcessRecord]:

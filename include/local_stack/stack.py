@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,6 +45,8 @@ from local_stack.starting import (
 from local_stack.state import State, one_command
 
 _SECONDS_TO_ANSWER = 10.0
+_AIRFLOW = (AirflowMetadata, AirflowScheduler, AirflowDagProcessor, AirflowTriggerer, AirflowApiServer)
+_KINDS: tuple[type[Component], ...] = (Postgres, Kafka, Registry, Connect, Connector, ObjectStore, *_AIRFLOW)
 
 
 def _quiet(_component: str, _event: str, _seconds: float) -> None:
@@ -95,10 +97,13 @@ class RunningStack:
         return {name for name, record in self.state.processes.items() if record.is_alive}
 
     def start(self, *names: str) -> None:
-        """Start these and what they need (all, without a name); running ones are left alone."""
+        """Start these and what they need (all, without a name); running ones are left alone.
+
+        With names, others are left alone whatever their state: what waits for one of these heals by itself.
+        """
         self._clear_remains()
-        alive = self._fit()
         wanted = self._with_needs(names) if names else self.components()
+        alive = self._stop_the_unfit(wanted)
         missing = [component for component in wanted if component.name not in alive]
         bring_up(missing, spawner=self._spawner, ready=alive, report=self._report)
         if names and {"postgres", "registry", "connect"} <= self.running():
@@ -124,10 +129,10 @@ class RunningStack:
                 raise UnknownComponentError(name, tuple(known))
         return [known[name] for name in dict.fromkeys(names)]
 
-    def _fit(self) -> set[str]:
-        """Those that run and answer; what lives but does not answer is stopped, to be started again."""
+    def _stop_the_unfit(self, components: Sequence[Component]) -> set[str]:
+        """Return the names of all that run; of `components`, those that do not answer are stopped first."""
         alive = self.running()
-        unfit = [c for c in self.components() if c.name in alive and not self._answers_soon(c)]
+        unfit = [c for c in components if c.name in alive and not self._answers_soon(c)]
         bring_down(unfit, state=self.state, report=self._report)
         return alive - {component.name for component in unfit}
 
@@ -281,7 +286,10 @@ class LocalStack:
         alive = self._alive()
         listeners = {**USUAL, **OBJECT_STORE} if self._object_store else USUAL
         choice = settle_ports(self.layout, self.state, alive=alive, listeners=listeners, report=self._report)
-        if choice.moved:  # whatever still runs knows the old ones
-            only_airflow = set(choice.moved) == {"airflow"}
-            self._down([name for name in alive if name.startswith("airflow") or not only_airflow])
+        self._down(configured_with(choice.moved, alive))
         return dict(choice.ports)
+
+
+def configured_with(moved: Collection[str], alive: Collection[str]) -> list[str]:
+    """Return the running components that were started with a port of a listener that has moved."""
+    return [kind.name for kind in _KINDS if kind.name in alive and kind.configured_with.intersection(moved)]

@@ -1,6 +1,7 @@
-"""The registry is away when a run meets records, of one table with a schema that no run has met yet.
+"""A service is away: the registry while a run meets records, then PostgreSQL, with Airflow's database in it.
 
-The connector needs the registry too before it can write such records: it goes away right after that.
+The records of one table have a schema that no run has met yet. The connector needs the registry too before it
+can write such records: it goes away right after that.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from driver import DAG_ID, GREEN, INGEST  # type: ignore[import-not-found]
 
 from cdc_lakehouse.contract import Job
 from cdc_lakehouse.lake.snapshot import newest_snapshot
+from local_stack.process import wait_until
 
 WAITING = frozenset({"up_for_retry", "failed", "success"})
 
@@ -81,4 +83,27 @@ def test_nothing_was_quarantined(chain, cleared):
 
 
 def test_silver_equals_its_source_after_the_outage(chain, cleared):
+    assert chain.differences() == []
+
+
+@pytest.fixture(scope="module")
+def run_after_the_database_was_away(chain, cleared):
+    """PostgreSQL stays away until the scheduler has ended; then a row changes and a run is triggered."""
+    log = chain.stack.site.layout.log("airflow-scheduler")
+    chain.stack.stop("postgres")
+    assert wait_until(lambda: "starting it again" in log.read_text(errors="replace"), 60)
+    chain.stack.start("postgres")
+    assert wait_until(lambda: all(chain.stack.health().values()), 120)
+    chain.change("UPDATE customers SET name = 'after the outage' WHERE id = 1")
+    return chain.run()
+
+
+def test_airflow_goes_on_by_itself_after_its_database_was_away(run_after_the_database_was_away):
+    assert (run_after_the_database_was_away.state, run_after_the_database_was_away.states) == (
+        "success",
+        GREEN,
+    )
+
+
+def test_no_change_is_lost_while_the_database_restarts(chain, run_after_the_database_was_away):
     assert chain.differences() == []

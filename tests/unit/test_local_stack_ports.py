@@ -8,6 +8,7 @@ from collections.abc import Collection
 import pytest
 
 from local_stack.ports import USUAL, PortChoice, choose_ports, is_free
+from local_stack.stack import configured_with
 
 
 def choose(
@@ -54,3 +55,21 @@ def test_without_any_free_port_it_says_so():
 def test_a_port_somebody_listens_on_is_not_free():
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert not is_free(server.getsockname()[1])
+
+
+RUNNING = ("postgres", "kafka", "registry", "connect", "airflow-scheduler", "airflow-api-server")
+
+
+@pytest.mark.parametrize(
+    ("moved", "started_again"),
+    [
+        ({}, []),
+        ({"kafka-controller"}, []),
+        ({"object-store-filer"}, []),
+        ({"airflow"}, ["airflow-scheduler", "airflow-api-server"]),
+        ({"registry"}, ["airflow-scheduler", "airflow-api-server"]),
+        ({"kafka"}, ["connect", "airflow-scheduler", "airflow-api-server"]),
+    ],
+)
+def test_a_port_that_moved_restarts_only_what_was_configured_with_it(moved, started_again):
+    assert configured_with(moved, RUNNING) == started_again

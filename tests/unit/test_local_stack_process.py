@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from local_stack.process import (
@@ -44,8 +45,9 @@ LEAVES_A_CHILD = (
 def start(tmp_path):
     started = []
 
-    def run(code: str, *, owned: bool = False) -> ProcessRecord:
-        launch = Launch([sys.executable, "-S", "-c", code], {"PATH": os.environ["PATH"]}, tmp_path)
+    def run(code: str, *, owned: bool = False, keep_after: float | None = None) -> ProcessRecord:
+        command = [sys.executable, "-S", "-c", code]
+        launch = Launch(command, {"PATH": os.environ["PATH"]}, tmp_path, keep_after=keep_after)
         process, record = spawn(launch, log=tmp_path / "x.log", owned=owned)
         started.append((process, record))
         assert wait_until(lambda: "ready" in (tmp_path / "x.log").read_text(), 10)
@@ -118,6 +120,44 @@ def test_owned_processes_die_with_their_owner(tmp_path):
     )
     record = ProcessRecord(*map(int, answer.stdout.split()))
     assert wait_until(lambda: not record.is_alive, 5)
+
+
+def program_of(record: ProcessRecord) -> psutil.Process:
+    """The program that a keeper runs now."""
+    assert wait_until(lambda: len(psutil.Process(record.pid).children()) == 1, 10)
+    return psutil.Process(record.pid).children()[0]
+
+
+def test_a_kept_program_that_ends_is_started_again(start):
+    record = start(SLEEPS, keep_after=0.0)
+    first = program_of(record)
+    first.kill()
+    assert wait_until(lambda: not first.is_running() and program_of(record).pid != first.pid, 10)
+    assert record.is_alive
+
+
+def test_a_kept_program_that_was_asked_to_end_is_not_started_again(start):
+    record = start(SLEEPS, keep_after=0.0)
+    assert stop(record, stop_signal=signal.SIGTERM, patience=5)
+    assert session_members(record) == []
+
+
+def test_a_kept_program_that_was_never_up_ends_its_keeper(start):
+    record = start("import sys; print('ready', flush=True); sys.exit(3)", keep_after=60.0)
+    assert wait_until(lambda: not record.is_alive, 10)
+
+
+def test_what_a_kept_program_leaves_behind_does_not_outlive_it(start):
+    record = start(LEAVES_A_CHILD, keep_after=60.0)
+    assert wait_until(lambda: not record.is_alive, 10)
+    assert session_members(record) == []
+
+
+def test_a_kept_program_dies_with_a_killed_keeper(start):
+    record = start(SLEEPS, keep_after=0.0)
+    program = program_of(record)
+    os.kill(record.pid, signal.SIGKILL)
+    assert wait_until(lambda: not program.is_running(), 10)
 
 
 def test_only_the_own_process_counts_as_listening(start, tmp_path):
