@@ -24,6 +24,7 @@ ENV_CONNECTION_KAFKA = "CDC_LAKEHOUSE_CONN_KAFKA"
 ENV_CONNECTION_REGISTRY = "CDC_LAKEHOUSE_CONN_REGISTRY"
 ENV_CONNECTION_STORAGE = "CDC_LAKEHOUSE_CONN_STORAGE"
 ENV_CONNECTION_SOURCE = "CDC_LAKEHOUSE_CONN_SOURCE"
+ENV_CONNECTION_CONNECT = "CDC_LAKEHOUSE_CONN_CONNECT"
 """One connection as JSON: {"host", "port", "login", "password", "extra": {...}}."""
 
 
@@ -203,6 +204,8 @@ class TableResult:
     """`<topic>` -> `<partition>` -> [from, until) that the table knows to be missing."""
     time_to_loss: Mapping[str, Any] | None = None
     """How long until retention overtakes the ledger, as `bronze.time_to_loss` tells it."""
+    freshness: Mapping[str, Any] = field(default_factory=dict)
+    """Of an ingest: how far the source, its connector and the table are, as `bronze.freshness` tells it."""
     verification: Mapping[str, Any] = field(default_factory=dict)
     """Of a `verify`: its `verdict`, and what that stands on; keys and names, never a value."""
 
@@ -242,8 +245,17 @@ class JobResult:
     def advanced(self) -> tuple[TableResult, ...]:
         return tuple(table for table in self.tables if table.status is TableStatus.ADVANCED)
 
+    @property
+    def stopped_connectors(self) -> tuple[str, ...]:
+        """What Kafka Connect says of connectors that do not run, each once."""
+        told = [table.freshness for table in self.tables if table.freshness.get("connector_runs") is False]
+        return tuple(dict.fromkeys(str(each["connector"]) for each in told))
+
     def headline(self) -> str:
         """The first line that a person reads: `3 of 12 tables failed: orders OFFSETS_LOST, …`."""
+        return "; ".join([self._counted(), *self.stopped_connectors])
+
+    def _counted(self) -> str:
         if self.failed:
             names = ", ".join(f"{t.table} {t.error.code}" for t in self.failed if t.error is not None)
             return f"{len(self.failed)} of {len(self.tables)} tables failed: {names}"

@@ -11,6 +11,7 @@ from artifacts.cache import ENV_CACHE
 from cdc_lakehouse.config.settings import Role, connection_from_environment
 from cdc_lakehouse.config.storage_settings import storage_settings
 from cdc_lakehouse.contract import (
+    ENV_CONNECTION_CONNECT,
     ENV_CONNECTION_KAFKA,
     ENV_CONNECTION_REGISTRY,
     ENV_CONNECTION_SOURCE,
@@ -20,7 +21,7 @@ from cdc_lakehouse.contract import (
 from cdc_lakehouse.lake.filesystem import introduce
 from local_stack import kafka, object_store, registry
 from local_stack.component import Site
-from local_stack.connect import OFFSETS_TOPIC
+from local_stack.connect import OFFSETS_TOPIC, Connect
 from local_stack.connector import SLOT
 from local_stack.ports import LOOPBACK
 from local_stack.postgres import SHOP, VERIFIER
@@ -53,6 +54,7 @@ def connections(site: Site) -> dict[str, Connection]:
             "password": site.secrets.verify,
             "extra": {"database": SHOP, "slot": SLOT, "offsets_topic": OFFSETS_TOPIC},
         },
+        "lakehouse_connect": {"conn_type": "generic", "host": Connect(site).url},
         "spark_default": {"conn_type": "spark", "host": "local[2]"},
     }
 
@@ -84,6 +86,7 @@ def job_environment(site: Site) -> dict[str, str]:
         ENV_CONNECTION_REGISTRY: known["lakehouse_registry"],
         ENV_CONNECTION_STORAGE: known["lakehouse_storage"],
         ENV_CONNECTION_SOURCE: known["lakehouse_source"],
+        ENV_CONNECTION_CONNECT: known["lakehouse_connect"],
     }
     return {**tool_environment(site), **{name: _for_a_job(connection) for name, connection in named.items()}}
 

@@ -10,7 +10,7 @@ from compose_files import ONE_SHOTS, ROOT, compose, environment_of, services  # 
 PINNED = re.compile(r"^[a-z0-9./-]+:\d+\.\d+(\.\d+)?[a-z0-9._-]*$")
 LOOPBACK_PORT = re.compile(r"^127\.0\.0\.1:\d+:\d+$")
 SECRET_NAME = re.compile(
-    r"PASSWORD|SECRET|FERNET|SQL_ALCHEMY_CONN|USERS_LAKEHOUSE|JAAS|CONN_LAKEHOUSE_(?!STORAGE)"
+    r"PASSWORD|SECRET|FERNET|SQL_ALCHEMY_CONN|USERS_LAKEHOUSE|JAAS|CONN_LAKEHOUSE_(?!STORAGE|CONNECT)"
 )
 REFERENCE = re.compile(r"(?<!\$)\$\{(\w+):\?\}")
 NAMES = sorted(services())

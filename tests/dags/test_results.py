@@ -21,6 +21,8 @@ def verdict_on(
     return judge(Job.BRONZE_INGEST, pipeline="shop", tables=tables, exit_code=code, text=text)
 
 
+NOT_FRESH = TableError("NOT_FRESH", ExitCode.DATA, "orders lacks changes.", "Look at the connector.")
+STOPPED = {"connector": "connector shop: task 0 is FAILED", "connector_runs": False}
 EVERY_EXIT_CODE = {
     ExitCode.DONE: Decision.SUCCEED,
     ExitCode.DATA: Decision.FAIL,
@@ -52,6 +54,17 @@ def test_first_line_counts_the_failed_tables_and_each_has_one_line_below():
 def test_a_retryable_table_wins_over_one_that_failed_for_good():
     both = result(Job.BRONZE_INGEST, failed("orders", OFFSETS_LOST), failed("customers", BROKER_AWAY))
     assert verdict_on(both).decision is Decision.RETRY
+
+
+def test_an_idle_table_whose_promise_is_broken_is_red_although_its_look_ended_with_0():
+    late = replace(idle("orders"), error=NOT_FRESH, freshness=STOPPED)
+    verdict = verdict_on(result(Job.BRONZE_INGEST, late, idle("customers")), exit_code=0)
+
+    assert verdict.decision is Decision.FAIL
+    assert verdict.message.splitlines()[0] == (
+        "1 of 2 tables failed: orders NOT_FRESH; connector shop: task 0 is FAILED"
+    )
+    assert verdict.log_line == "orders NOT_FRESH; idle: customers; connector shop: task 0 is FAILED"
 
 
 def test_an_error_beside_the_tables_is_told_too():

@@ -42,6 +42,12 @@ class Looks:
         assert found is not None
         return {table.table: table for table in found.tables}
 
+    def ingested(self, table: str) -> TableResult:
+        """Of an ingest that finds nothing to do."""
+        found = self.look("bronze")
+        assert found is not None
+        return {each.table: each for each in found.tables}[table]
+
     def look(self, room: str) -> JobResult | None:
         """None where there is something to do."""
         result = self.folder / f"{room}.json"
@@ -148,6 +154,16 @@ def test_an_idle_run_moves_the_claim_and_commits_nothing(chain, idle, table):
     assert position(idle[1][table]) < position(idle[2][table])
     assert time(idle[1][table]) < time(idle[2][table])
     assert version == chain.report(Job.SILVER_MERGE, table).versions.get("silver", version)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_without_its_connector_what_is_missing_gets_older_from_run_to_run(looks, stopped, table):
+    told = [looks.ingested(table) for _ in range(2)]
+    ages = [each.freshness["stale_seconds"] for each in told]
+
+    assert 0 < ages[0] < ages[1]
+    assert {each.freshness["lacks_since"] for each in told} == {told[0].freshness["lacks_since"]}
+    assert "Kafka Connect was not asked" in told[0].freshness["connector"]
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,7 +14,9 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.bronze.look import looked
 from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.connect.connectors import Connector, Part
 from cdc_lakehouse.contract import (
+    ENV_CONNECTION_CONNECT,
     ENV_CONNECTION_KAFKA,
     ENV_CONNECTION_SOURCE,
     ENV_CONNECTION_STORAGE,
@@ -23,7 +26,7 @@ from cdc_lakehouse.contract import (
     TableStatus,
 )
 from cdc_lakehouse.database.positions import LogPosition, Moment
-from cdc_lakehouse.errors import BrokerUnavailableError, SourceUnavailableError
+from cdc_lakehouse.errors import BrokerUnavailableError, ConnectUnavailableError, SourceUnavailableError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.kafka.offsets_topic import Committed
 from cdc_lakehouse.lake.names import Lake, new_attempt
@@ -260,3 +263,82 @@ def test_an_idle_log_with_another_leader_is_asked_whether_it_was_cut(
     ingested(application)
 
     assert ingested(application).valid_position == claimed
+
+
+def with_promise(application: Application, promise: str) -> Application:
+    table = application.tables[0].model_copy(update={"fresh_within": promise})
+    pipeline = application.pipeline.model_copy(update={"tables": (table,)})
+    return replace(application, pipeline=pipeline, tables=(table,))
+
+
+@pytest.fixture
+def connect(monkeypatch):
+    """A Kafka Connect with one connector whose task is in the given state."""
+
+    def answer(state: str) -> None:
+        parts = (Part("the connector", "RUNNING"), Part("task 0", state, ("a.ConnectException",)))
+        found = (Connector("shop", {"topic.prefix": "shop"}, parts),)
+        monkeypatch.setenv(ENV_CONNECTION_CONNECT, json.dumps({"host": "http://connect:8083"}))
+        monkeypatch.setattr("cdc_lakehouse.bronze.confirming.read_connectors", lambda connection: found)
+
+    return answer
+
+
+def test_a_dead_connector_is_told_by_an_idle_run_and_red_once_the_promise_is_broken(
+    application, source, connect, monkeypatch, caplog
+):
+    promised = with_promise(application, "2m")
+    ingested(promised)
+    connect("FAILED")
+    committed = "cdc_lakehouse.application.committed_offsets.newest_committed"
+    monkeypatch.setattr(committed, lambda settings, topic: stuck_at(90))
+    with caplog.at_level(logging.WARNING):
+        runs = [ingested(promised) for _ in range(3)]
+
+    assert [None if run.error is None else run.error.code for run in runs] == [None, None, "NOT_FRESH"]
+    assert [run.freshness["stale_seconds"] for run in runs] == [60.0, 120.0, 180.0]
+    assert {run.freshness["connector"] for run in runs} == {
+        "connector shop: task 0 is FAILED (ConnectException)"
+    }
+    assert [each.connector for each in caplog.records if "connector does not run" in each.message] == [
+        "connector shop: task 0 is FAILED (ConnectException)"
+    ] * 3
+
+
+def test_a_connector_that_keeps_up_keeps_every_promise(application, source, connect):
+    connect("RUNNING")
+    promised = with_promise(application, "1m")
+    runs = [ingested(promised) for _ in range(4)]
+
+    assert [run.error for run in runs] == [None] * 4
+    assert runs[-1].freshness["stale_seconds"] == 0.0
+
+
+def test_a_promise_without_a_connection_to_the_source_is_refused(application, monkeypatch):
+    monkeypatch.delenv(ENV_CONNECTION_SOURCE, raising=False)
+    result = ingested(with_promise(application, "1h"))
+
+    assert result.error is not None
+    assert (result.error.code, int(result.error.exit_code)) == ("MISSING_CONNECTION", 78)
+
+
+def test_kafka_connect_that_does_not_answer_costs_nothing_but_the_knowledge(
+    application, source, monkeypatch, caplog
+):
+    def read(connection):
+        raise ConnectUnavailableError(url="http://connect:8083", reason="gone")
+
+    monkeypatch.setenv(ENV_CONNECTION_CONNECT, json.dumps({"host": "http://connect:8083"}))
+    monkeypatch.setattr("cdc_lakehouse.bronze.confirming.read_connectors", read)
+    with caplog.at_level(logging.WARNING):
+        result = ingested(application)
+
+    assert (result.error, result.freshness["connector_runs"]) == (None, True)
+    assert "not known" in result.freshness["connector"]
+    assert [each.reason for each in caplog.records if "connectors run" in each.message] == [
+        "Kafka Connect at http://connect:8083 did not answer: gone"
+    ]
+
+
+def stuck_at(position: int) -> list[Committed]:
+    return [Committed(["shop-connector", {"server": "shop"}], {"lsn_commit": position})]

@@ -144,6 +144,9 @@ def test_a_results_exit_code_counts_its_own_error_and_its_tables():
     assert result(failed("a", LOST), error=AWAY).exit_code == 75
 
 
+STOPPED = {"connector": "connector shop: task 0 is FAILED", "connector_runs": False}
+
+
 @pytest.mark.parametrize(
     ("told", "headline"),
     [
@@ -151,6 +154,8 @@ def test_a_results_exit_code_counts_its_own_error_and_its_tables():
          "2 of 3 tables failed: a OFFSETS_LOST, b BROKER_UNAVAILABLE"),
         (result(error=AWAY), "bronze_ingest failed: BROKER_UNAVAILABLE"),
         (result(ORDERS, TableResult(table="a", status=TableStatus.IDLE)), "1 of 2 tables advanced"),
+        (result(*(TableResult(table=name, status=TableStatus.IDLE, freshness=STOPPED) for name in "ab")),
+         "0 of 2 tables advanced; connector shop: task 0 is FAILED"),
     ],
 )  # fmt: skip
 def test_the_headline_is_what_a_person_needs_first(told, headline):
@@ -165,4 +170,5 @@ def test_the_names_of_environment_variables_are_published():
         "ENV_CONNECTION_REGISTRY": "CDC_LAKEHOUSE_CONN_REGISTRY",
         "ENV_CONNECTION_STORAGE": "CDC_LAKEHOUSE_CONN_STORAGE",
         "ENV_CONNECTION_SOURCE": "CDC_LAKEHOUSE_CONN_SOURCE",
+        "ENV_CONNECTION_CONNECT": "CDC_LAKEHOUSE_CONN_CONNECT",
     }

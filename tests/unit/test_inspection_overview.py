@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.connect.connectors import Connector, Part
 from cdc_lakehouse.contract import ExitCode, Job, JobResult, TableError, TableResult, TableStatus
-from cdc_lakehouse.inspection.overview import TableOverview, overview
+from cdc_lakehouse.database.positions import LogPosition, Moment
+from cdc_lakehouse.inspection.overview import TableOverview, counted, overview
+from cdc_lakehouse.lake.confirmations import Confirmations
+from cdc_lakehouse.lake.confirmations_file import write_confirmations
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.reports import write_reports
 
@@ -90,3 +95,67 @@ def test_a_table_that_differs_has_a_problem(reported):
     found = reported(verified("different", DIFFERS))
 
     assert (found.verified, found.problem) == ("different", "verify: it differs")
+
+
+PROMISED = Pipeline.model_validate(
+    {**PIPELINE.model_dump(mode="json", exclude_defaults=True), "defaults": {"fresh_within": "1h"}}
+)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+STOPPED = {
+    "shop": Connector(
+        "shop", {"topic.prefix": "shop"}, (Part("the connector", "RUNNING"), Part("task 0", "FAILED"))
+    )
+}
+
+
+@pytest.fixture
+def looked_at(tmp_path):
+    """What is told at noon of silver at 0/64, where the source's log was at these places before."""
+    lake = Lake(tmp_path.as_uri(), "shop")
+
+    def found(*places: tuple[int, int], pipeline: Pipeline = PROMISED, **more: Any) -> TableOverview:
+        known = Confirmations("db")
+        for minutes, position in places:
+            moment = Moment(NOON - timedelta(minutes=minutes), LogPosition(position))
+            known = known.having_seen(moment, address="db")
+        write_confirmations(lake.confirmations("main"), known)
+        result = JobResult(Job.SILVER_MERGE, "shop", "20260101T000000Z-0011aabb", tables=(COMPLETE,))
+        write_reports(lake, result, airflow=None)
+        (told,) = overview(tmp_path.as_uri(), [pipeline], now=NOON, **more)
+        return told
+
+    return found
+
+
+def test_silver_that_lacks_changes_for_longer_than_promised_is_stalled_when_somebody_looks(looked_at):
+    assert looked_at((120, 0x60), (61, 0x70), (1, 0x80)).stalled == (
+        "silver lacks changes that the source had by 2026-01-01 10:59:00 UTC, 1 h 1 min ago "
+        "(`fresh_within: 1h`)"
+    )
+    assert looked_at((120, 0x60), (59, 0x70)).stalled == ""
+    assert looked_at((120, 0x60), (61, 0x70), pipeline=PIPELINE).stalled == ""
+
+
+def test_a_connector_that_does_not_run_now_makes_its_tables_a_problem_without_any_promise(looked_at):
+    found = looked_at((1, 0x60), pipeline=PIPELINE, connectors=STOPPED)
+
+    assert found.stalled == "connector shop: task 0 is FAILED"
+    assert counted([found])["failed"] == 1
+    assert looked_at((1, 0x60), pipeline=PIPELINE, connectors={"shop": RUNNING}).stalled == ""
+
+
+def test_where_nobody_can_be_asked_the_newest_ingest_says_that_the_connector_does_not_run(
+    looked_at, tmp_path
+):
+    freshness = {"connector": "connector shop: task 0 is FAILED", "connector_runs": False}
+    ingest = TableResult(table="orders", status=TableStatus.IDLE, freshness=freshness)
+    result = JobResult(Job.BRONZE_INGEST, "shop", "20260101T110000Z-0011aabb", tables=(ingest,))
+    write_reports(Lake(tmp_path.as_uri(), "shop"), result, airflow=None)
+
+    assert looked_at((1, 0x60)).stalled == "connector shop: task 0 is FAILED"
+    assert looked_at((1, 0x60), connectors={"shop": RUNNING}).stalled == ""
+
+
+RUNNING = Connector(
+    "shop", {"topic.prefix": "shop"}, (Part("the connector", "RUNNING"), Part("task 0", "RUNNING"))
+)

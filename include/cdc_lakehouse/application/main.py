@@ -119,7 +119,11 @@ def _hand_over(result: JobResult) -> None:
     target = os.environ.get(ENV_RESULT)
     if target:
         Path(target).write_text(result.to_json(), encoding="utf-8")
-    idle = [table.table for table in result.tables if table.status is TableStatus.IDLE and not table.counts]
+    idle = [
+        table.table
+        for table in result.tables
+        if table.status is TableStatus.IDLE and table.error is None and not table.counts
+    ]
     if idle:
         logger.info("tables idle", extra={"count": len(idle), "tables": idle})
     for table in result.tables:

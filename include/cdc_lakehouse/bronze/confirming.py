@@ -10,18 +10,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.committed_offsets import committed_offsets
+from cdc_lakehouse.bronze.freshness import Arrival
 from cdc_lakehouse.bronze.incarnations import doubtful
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.models import Table
-from cdc_lakehouse.config.settings import Role
+from cdc_lakehouse.config.settings import Role, optional_connection
+from cdc_lakehouse.connect.connectors import (
+    Connector,
+    connector_state,
+    connectors_by_prefix,
+    read_connectors,
+)
 from cdc_lakehouse.database.access import Database
 from cdc_lakehouse.database.moments import moment_of
 from cdc_lakehouse.database.positions import LogPosition, Moment
 from cdc_lakehouse.debezium.connector_offset import complete_up_to, server_of
+from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
@@ -32,8 +41,15 @@ from cdc_lakehouse.lake.ledger import Ends
 
 logger = logging.getLogger(__name__)
 
-Known = Mapping[str, tuple[Confirmation, ...]]
-"""Table -> what is known of it, newest first."""
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one table by now."""
+
+    confirmations: tuple[Confirmation, ...]
+    """Newest first."""
+    moments: tuple[Moment, ...]
+    """Of its source, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,40 +65,51 @@ class Asked:
     written: Ends
 
 
-def ask(application: Application, cluster: Cluster) -> Asked | None:
-    """None, and a warning, where somebody does not answer. To be asked before what a drain is to read."""
+def ask(application: Application, cluster: Cluster) -> Asked | LakehouseError:
+    """The error, and a warning, where somebody does not answer. To be asked before the drain is planned."""
     topics = {topic for table in application.tables for topic in table.topics}
     try:
         database = Database.of(application.connection(Role.SOURCE))
-        moment, relations = moment_of(database, relations={_named_after(topic)[1] for topic in topics})
+        moment, relations = moment_of(database, relations={prefix_and_relation(topic)[1] for topic in topics})
         kafka = librdkafka_settings(application.connection(Role.KAFKA))
         committed = positions_in(committed_offsets(database, kafka))
         return Asked(database.settings.address, moment, relations, committed, cluster.written(topics))
     except LakehouseError as error:
         _warn(error)
+        return error
+
+
+def ask_connectors() -> Mapping[str, Connector] | None:
+    """By prefix of topics; None where no connection to Kafka Connect is set, or nobody answers there."""
+    try:
+        connection = optional_connection(Role.CONNECT)
+        return None if connection is None else connectors_by_prefix(read_connectors(connection))
+    except LakehouseError as error:
+        facts = {"reason": str(error), "advice": error.advice}
+        logger.warning("whether the connectors run is not known", extra=facts)
         return None
 
 
 def observe(
     application: Application,
-    asked: Asked | None,
+    asked: Asked | LakehouseError,
     *,
     cluster: Cluster,
     facts: ClusterFacts,
     plans: Mapping[str, DrainPlan],
-) -> Known:
-    """What is known by now. A second call adds another observation, which is as true as the first."""
-    sure = set() if asked is None else _not_cut(plans, cluster=cluster, facts=facts)
-    found: dict[str, tuple[Confirmation, ...]] = {}
+) -> dict[str, Known]:
+    """What is known by now, by table. A second call adds another observation, as true as the first."""
+    sure = _not_cut(plans, cluster=cluster, facts=facts) if isinstance(asked, Asked) else set()
+    found: dict[str, Known] = {}
     for group, names in _by_group(application.tables).items():
         uri = application.lake.confirmations(group)
         known = read_confirmations(uri)
-        if asked is not None:
+        if isinstance(asked, Asked):
             known = known.having_seen(asked.moment, address=asked.address)
             known = known.observing(_observed(known, asked, [plans[each] for each in names if each in sure]))
             if not application.request.dry_run:
                 write_confirmations(uri, known)
-        found |= {name: tuple(known.of(name)) for name in names}
+        found |= {name: Known(tuple(known.of(name)), known.moments) for name in names}
     return found
 
 
@@ -105,7 +132,7 @@ def confirmation_of(plan: DrainPlan, asked: Asked, known: Confirmations) -> Conf
     ends: dict[str, Mapping[int, int]] = {}
     positions = []
     for topic in plan.topics:
-        server, relation = _named_after(topic.name)
+        server, relation = prefix_and_relation(topic.name)
         if not (topic.source in asked.written and server in asked.committed and relation in asked.relations):
             return None
         ends[plan.sources[topic.name]] = asked.written[topic.source]
@@ -113,15 +140,33 @@ def confirmation_of(plan: DrainPlan, asked: Asked, known: Confirmations) -> Conf
     return Confirmation(min(positions), known.time_at(min(positions)), plan.ledger.epoch, ends)
 
 
+def arrival_of(
+    table: Table,
+    known: Known,
+    *,
+    asked: Asked | LakehouseError,
+    connectors: Mapping[str, Connector] | None,
+) -> Arrival:
+    """What this run learned of the way of the table's changes to Kafka."""
+    prefixes = {prefix_and_relation(topic)[0] for topic in table.topics}
+    connector = connector_state(prefixes, connectors)
+    if isinstance(asked, LakehouseError):
+        return Arrival(datetime.now(UTC), known.moments, connector=connector, refusal=asked)
+    positions = [asked.committed.get(prefix) for prefix in prefixes]
+    committed = min((each for each in positions if each is not None), default=None)
+    return Arrival(
+        asked.moment.at,
+        known.moments,
+        source=asked.moment.position,
+        committed=None if None in positions else committed,
+        is_at_source=all(prefix_and_relation(topic)[1] in asked.relations for topic in table.topics),
+        connector=connector,
+    )
+
+
 def _observed(known: Confirmations, asked: Asked, plans: Iterable[DrainPlan]) -> dict[str, Confirmation]:
     found = {plan.table: confirmation_of(plan, asked, known) for plan in plans}
     return {table: confirmation for table, confirmation in found.items() if confirmation is not None}
-
-
-def _named_after(topic: str) -> tuple[str, str]:
-    """`shop.public.orders` -> the prefix `shop`, the table `public.orders`."""
-    prefix, *relation = topic.rsplit(".", 2)
-    return prefix, ".".join(relation)
 
 
 def _not_cut(plans: Mapping[str, DrainPlan], *, cluster: Cluster, facts: ClusterFacts) -> set[str]:

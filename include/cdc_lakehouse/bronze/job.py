@@ -9,6 +9,7 @@ from functools import partial
 from cdc_lakehouse import log
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import UnfinishedError, each_table
+from cdc_lakehouse.bronze.freshness import with_freshness
 from cdc_lakehouse.bronze.ingest import TableIngest
 from cdc_lakehouse.bronze.look import DrainTask, look, looked
 from cdc_lakehouse.bronze.read_again import read_again
@@ -30,10 +31,15 @@ def ingest(application: Application) -> list[TableResult]:
     found = look(application, session=application.session)
     tasks = {each.table.name: each for each in found if isinstance(each, DrainTask)}
     drained = {
-        result.table: replace(result, time_to_loss=tasks[result.table].time_to_loss)
-        for result in _drain(application, tasks)
+        result.table: _with_looked(result, tasks[result.table]) for result in _drain(application, tasks)
     }
     return [drained[each.table.name] if isinstance(each, DrainTask) else each for each in found]
+
+
+def _with_looked(result: TableResult, task: DrainTask) -> TableResult:
+    """With what the look learned before anything was read."""
+    result = replace(result, time_to_loss=task.time_to_loss)
+    return result if task.arrival is None else with_freshness(result, task.table, task.arrival)
 
 
 def _drain(application: Application, tasks: dict[str, DrainTask]) -> list[TableResult]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import each_table, failed
-from cdc_lakehouse.bronze.confirming import ask, observe
+from cdc_lakehouse.bronze.confirming import arrival_of, ask, ask_connectors, observe
+from cdc_lakehouse.bronze.freshness import Arrival, with_freshness
 from cdc_lakehouse.bronze.loss_watch import ends_in_the_log, times_to_loss
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.planning import SessionOf, plan_table
@@ -47,6 +48,8 @@ class DrainTask:
     """As the run found it, before it read anything."""
     confirmations: tuple[Confirmation, ...] = ()
     """What it may claim once it has read enough, newest first."""
+    arrival: Arrival | None = None
+    """What the look learned of the way of its changes to Kafka; None in a plan that nobody looked at."""
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
@@ -69,7 +72,7 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
     cluster, plans = Cluster(settings), dict[str, DrainPlan]()
     by_pattern = {table.name for table in application.tables if any(map(is_pattern, table.topics))}
     application, refused, since = _discovered(application, cluster)
-    asked = ask(application, cluster)
+    asked, connectors = ask(application, cluster), ask_connectors()
     facts = cluster.facts({topic for table in application.tables for topic in table.topics})
 
     def look_at(table: Table) -> DrainTask | TableResult:
@@ -100,12 +103,31 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
     }
     left = times_to_loss(settings, facts, standing)
     known = observe(application, asked, cluster=cluster, facts=facts, plans=plans)
-    names = [table.name for table in application.tables]
-    told = [
-        _told(each, plans.get(name), time_to_loss=left.get(name), confirmations=known[name])
-        for name, each in zip(names, found, strict=True)
-    ]
+    arrivals = {
+        table.name: arrival_of(table, known[table.name], asked=asked, connectors=connectors)
+        for table in application.tables
+    }
+    _warn_of_stopped_connectors(arrivals.values())
+    told = []
+    for table, each in zip(application.tables, found, strict=True):
+        name, plan, confirmations = table.name, plans.get(table.name), known[table.name].confirmations
+        with_claim = _told(each, plan, time_to_loss=left.get(name), confirmations=confirmations)
+        told.append(_with_arrival(with_claim, table, arrivals[name]))
     return [*told, *refused]
+
+
+def _with_arrival(found: DrainTask | TableResult, table: Table, arrival: Arrival) -> DrainTask | TableResult:
+    """A table that is drained first is judged by what the drain achieves."""
+    if isinstance(found, DrainTask):
+        return replace(found, arrival=arrival)
+    return with_freshness(found, table, arrival)
+
+
+def _warn_of_stopped_connectors(arrivals: Iterable[Arrival]) -> None:
+    for connector in dict.fromkeys(arrival.connector for arrival in arrivals):
+        if not connector.runs:
+            facts = {"connector": connector.sentence}
+            logger.warning("a connector does not run: nothing new arrives", extra=facts)
 
 
 def _start(plan: DrainPlan | None) -> Ends:

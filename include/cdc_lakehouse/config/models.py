@@ -82,7 +82,9 @@ class Connections(_Section):
     registry: Text = "lakehouse_registry"
     storage: Text = "lakehouse_storage"
     source: Text = "lakehouse_source"
-    """Read by `verify` only."""
+    """Asked by `verify`, and by each ingest for *valid-through* where Airflow knows it."""
+    connect: Text = "lakehouse_connect"
+    """Kafka Connect's REST interface: where Airflow knows it, each ingest asks whether the connector runs."""
     spark: Text = "spark_default"
 
 
@@ -145,6 +147,9 @@ class TableOptions(_Section):
     know deletion vectors: merges of such a table take several times as long."""
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 500_000
     """Records per micro-batch over all partitions: one bronze commit each."""
+    fresh_within: Duration | None = None
+    """How old the table may become while its source goes on: an ingest that can show changes of the source
+    to be missing for longer ends red. Needs the connection `source`, and a connector with a heartbeat."""
     verify: bool = False
     """Whether each run compares silver with the source database, row by row, after the merge."""
 

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cdc_lakehouse.contract import (
+    ENV_CONNECTION_CONNECT,
     ENV_CONNECTION_KAFKA,
     ENV_CONNECTION_REGISTRY,
     ENV_CONNECTION_SOURCE,
@@ -31,6 +32,7 @@ class Role(StrEnum):
     REGISTRY = "registry"
     STORAGE = "storage"
     SOURCE = "source"
+    CONNECT = "connect"
 
 
 _VARIABLE = {
@@ -38,12 +40,14 @@ _VARIABLE = {
     Role.REGISTRY: ENV_CONNECTION_REGISTRY,
     Role.STORAGE: ENV_CONNECTION_STORAGE,
     Role.SOURCE: ENV_CONNECTION_SOURCE,
+    Role.CONNECT: ENV_CONNECTION_CONNECT,
 }
 _EXTRA_KEYS = {
     Role.KAFKA: ("security_protocol", "sasl_mechanism", "ca_pem"),
     Role.REGISTRY: (),
     Role.STORAGE: ("root", "endpoint", "region", "mask_secret"),
     Role.SOURCE: ("database", "sslmode", "sslrootcert", "slot", "offsets_topic"),
+    Role.CONNECT: (),
 }
 _KEYS = ("host", "port", "login", "password", "extra")
 
@@ -97,6 +101,12 @@ def connections_from_environment(environ: Mapping[str, str] | None = None) -> Jo
     )
 
 
+def optional_connection(role: Role, environ: Mapping[str, str] | None = None) -> Connection | None:
+    """None where nobody set it; a connection that is set and malformed is a `MissingConnectionError`."""
+    is_set = bool((os.environ if environ is None else environ).get(_VARIABLE[role]))
+    return connection_from_environment(role, environ) if is_set else None
+
+
 def connection_from_environment(role: Role, environ: Mapping[str, str] | None = None) -> Connection:
     """One connection, for jobs that need no other."""
     variable = _VARIABLE[role]
@@ -125,24 +135,29 @@ def connection_from_environment(role: Role, environ: Mapping[str, str] | None = 
 
 def registry_settings(connection: Connection) -> RegistrySettings:
     """URL and login of the registry."""
+    return RegistrySettings(
+        url=url_of(connection, example="http://registry.example:8080/apis/ccompat/v7"),
+        login=connection.login,
+        password=connection.password,
+    )
+
+
+def url_of(connection: Connection, *, example: str) -> str:
+    """The connection's host as a URL without a slash at its end, with its port and without a login."""
     try:
         parts = urlsplit(connection.host or "")
         own_port = parts.port
     except ValueError as error:
         raise connection.problem(f"its host is not a URL: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise connection.problem("its host must be a URL like http://registry.example:8080/apis/ccompat/v7")
+        raise connection.problem(f"its host must be a URL like {example}")
     if parts.username is not None or parts.password is not None:
         raise connection.problem("its URL holds a login; put it into login and password")
     if own_port is not None and connection.port not in (None, own_port):
         raise connection.problem(f"its URL says port {own_port}, its port says {connection.port}")
     if own_port is None and connection.port is not None:
         parts = parts._replace(netloc=f"{parts.netloc}:{connection.port}")
-    return RegistrySettings(
-        url=parts.geturl().rstrip("/"),
-        login=connection.login,
-        password=connection.password,
-    )
+    return parts.geturl().rstrip("/")
 
 
 def _refuse_unknown(connection: Connection, found: Mapping[str, object], known: tuple[str, ...]) -> None:

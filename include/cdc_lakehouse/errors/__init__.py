@@ -6,6 +6,7 @@
     │   ├── RegistryUnavailableError  REGISTRY_UNAVAILABLE
     │   ├── UnknownSchemaError        UNKNOWN_SCHEMA
     │   ├── SourceUnavailableError    SOURCE_UNAVAILABLE
+    │   ├── ConnectUnavailableError   CONNECT_UNAVAILABLE
     │   ├── StorageUnavailableError   STORAGE_UNAVAILABLE
     │   ├── BatchMisfitError          BATCH_MISFIT
     │   ├── TableChangedError         TABLE_CHANGED
@@ -52,6 +53,7 @@
         ├── ForeignRowsError          FOREIGN_ROWS
         ├── BronzeBehindError         BRONZE_BEHIND
         ├── SourceWentBackError       SOURCE_WENT_BACK
+        ├── NotFreshError             NOT_FRESH
         ├── SilverDiffersError        SILVER_DIFFERS
         ├── SourceTableMissingError   SOURCE_TABLE_MISSING
         ├── WrongTableError           WRONG_TABLE
@@ -114,6 +116,7 @@ from cdc_lakehouse.errors.retryable import (
     BatchMisfitError,
     BrokerUnavailableError,
     CheckpointTakenError,
+    ConnectUnavailableError,
     KafkaMovedError,
     RegistryUnavailableError,
     RetryableError,
@@ -125,6 +128,7 @@ from cdc_lakehouse.errors.retryable import (
     UnknownSchemaError,
 )
 from cdc_lakehouse.errors.source import (
+    NotFreshError,
     SourceTableMissingError,
     SourceWentBackError,
 )
@@ -140,6 +144,7 @@ __all__ = [
     "CheckpointTakenError",
     "ClusterChangedError",
     "ConfigError",
+    "ConnectUnavailableError",
     "DataError",
     "DeletedRowsKeptError",
     "ForeignCommitError",
@@ -160,6 +165,7 @@ __all__ = [
     "LogCutError",
     "MissingConnectionError",
     "ModeChangedError",
+    "NotFreshError",
     "NotSupportedYetError",
     "OffsetsLostError",
     "QuarantineLimitError",

@@ -52,6 +52,14 @@ class SourceUnavailableError(RetryableError):
     reason: str
 
 
+class ConnectUnavailableError(RetryableError):
+    code = "CONNECT_UNAVAILABLE"
+    sentence = "Kafka Connect at {url} did not answer: {reason}"
+    advice = "Nothing is wrong with the lake; whether the connectors run is unknown. Look at Kafka Connect."
+    url: str
+    reason: str
+
+
 class StorageUnavailableError(RetryableError):
     code = "STORAGE_UNAVAILABLE"
     sentence = "the lake at {root} could not be read or written: {reason}"

@@ -16,6 +16,26 @@ class SourceTableMissingError(DataError):
     relation: str
 
 
+class NotFreshError(DataError):
+    code = "NOT_FRESH"
+    sentence = (
+        "{table} lacks changes that its source had by {since}, {age} ago, and it promises "
+        "`fresh_within: {promise}`; {connector}"
+    )
+    advice = (
+        "What Kafka has is in bronze and will be merged: the delay is before Kafka. If the connector does "
+        "not run, read why in Kafka Connect's log, mend that, and restart it: POST "
+        "<connect>/connectors/<name>/restart?includeTasks=true&onlyFailed=true. If it runs: a snapshot or a "
+        "long transaction may hold it up, or it has no heartbeat while the source is quiet (runbook)."
+    )
+    table: str
+    since: str
+    age: str
+    promise: str
+    connector: str
+    """What Kafka Connect says of the connector, or that nobody asked."""
+
+
 class SourceWentBackError(DataError):
     code = "SOURCE_WENT_BACK"
     sentence = (

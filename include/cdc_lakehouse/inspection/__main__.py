@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated
@@ -12,8 +12,9 @@ import typer
 
 from cdc_lakehouse.config.loader import load_pipeline, pipeline_files
 from cdc_lakehouse.config.models import Pipeline
-from cdc_lakehouse.config.settings import Role, connection_from_environment
+from cdc_lakehouse.config.settings import Role, connection_from_environment, optional_connection
 from cdc_lakehouse.config.storage_settings import storage_root
+from cdc_lakehouse.connect.connectors import Connector, connectors_by_prefix, read_connectors
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.inspection.catalog import Catalog
 from cdc_lakehouse.inspection.overview import overview
@@ -54,11 +55,22 @@ def _root() -> str:
     return storage_root(connection_from_environment(Role.STORAGE))
 
 
+def _connectors() -> Mapping[str, Connector] | None:
+    """By prefix of topics, as Kafka Connect says now; None where no connection is set or nobody answers."""
+    try:
+        connection = optional_connection(Role.CONNECT)
+        return None if connection is None else connectors_by_prefix(read_connectors(connection))
+    except LakehouseError as error:
+        typer.echo(f"{error}\n{error.advice}", err=True)
+        return None
+
+
 @app.command()
 def tables() -> None:
     """Every table of every pipeline: last ingest and merge, how far it is, what went wrong last."""
     with _sentences():
-        print_overview(overview(_root(), _pipelines(), now=datetime.now(UTC)))
+        connectors = _connectors()
+        print_overview(overview(_root(), _pipelines(), now=datetime.now(UTC), connectors=connectors))
 
 
 @app.command("quarantine")

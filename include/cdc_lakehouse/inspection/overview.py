@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.config.models import Pipeline, Table
+from cdc_lakehouse.config.values import duration
+from cdc_lakehouse.connect.connectors import Connector, connector_state
 from cdc_lakehouse.contract import Job, JobResult, TableResult
+from cdc_lakehouse.database.positions import LogPosition, Moment
+from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.lake.claims import Withheld
+from cdc_lakehouse.lake.confirmations import lacking_since
+from cdc_lakehouse.lake.confirmations_file import read_confirmations
+from cdc_lakehouse.lake.instants import age_in_words
 from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.quarantine import open_cases
@@ -48,16 +56,60 @@ class TableOverview:
     valid_position: str | None = None
     withheld: str = ""
     """Why silver says neither."""
+    stalled: str = ""
+    """Why nothing new arrives, or since when silver lacks changes of its source; empty where all is well."""
 
 
-def overview(root: str, pipelines: Iterable[Pipeline], *, now: datetime) -> list[TableOverview]:
-    """One entry per table, in the order of the files."""
+def overview(
+    root: str,
+    pipelines: Iterable[Pipeline],
+    *,
+    now: datetime,
+    connectors: Mapping[str, Connector] | None = None,
+) -> list[TableOverview]:
+    """One entry per table, in the order of the files. `connectors`: by prefix, as Kafka Connect says now."""
     found = []
     for pipeline in pipelines:
         lake = Lake(root=root, pipeline=pipeline.name)
         results = newest_results(lake)
-        found += [_table(lake, table.name, results, now=now) for table in pipeline.tables]
+        moments = {group: read_confirmations(lake.confirmations(group)).moments for group in pipeline.groups}
+        for table in pipeline.tables:
+            entry = _table(lake, table.name, results, now=now)
+            stalled = _stalled(entry, table, moments[table.group], results, now=now, connectors=connectors)
+            found.append(replace(entry, stalled=stalled))
     return found
+
+
+def _stalled(
+    entry: TableOverview,
+    table: Table,
+    moments: Sequence[Moment],
+    results: Sequence[JobResult],
+    *,
+    now: datetime,
+    connectors: Mapping[str, Connector] | None,
+) -> str:
+    """A connector that does not run, now or in the newest ingest; else a promise that is broken by now."""
+    if connectors is not None:
+        state = connector_state({prefix_and_relation(topic)[0] for topic in table.topics}, connectors)
+        stopped = "" if state.runs else state.sentence
+    else:
+        newest = _newest(results, Job.BRONZE_INGEST, table.name)
+        freshness = newest.freshness if isinstance(newest, TableResult) else {}
+        stopped = "" if freshness.get("connector_runs", True) else str(freshness["connector"])
+    if stopped or table.fresh_within is None:
+        return stopped
+    position = None if entry.valid_position is None else LogPosition.from_text(entry.valid_position)
+    if position is None and entry.withheld != Withheld.NOT_CONFIRMED:
+        return ""
+    since = lacking_since(moments, position)
+    if since is None or now - since <= duration(table.fresh_within):
+        return ""
+    age = age_in_words((now - since).total_seconds())
+    return (
+        f"silver lacks changes that the source had by {since:%Y-%m-%d %H:%M:%S} UTC, {age} ago "
+        f"(`fresh_within: {table.fresh_within}`)"
+    )
 
 
 def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetime) -> TableOverview:
@@ -174,5 +226,5 @@ def counted(found: Sequence[TableOverview]) -> Mapping[str, int]:
     return {
         "tables": len(found),
         "empty": sum(table.silver_version is None for table in found),
-        "failed": sum(bool(table.problem) for table in found),
+        "failed": sum(bool(table.problem or table.stalled) for table in found),
     }

@@ -55,7 +55,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             entry.table,
             Text(entry.ingest, style=_STYLES.get(entry.ingest, "dim")),
             Text(entry.merge, style=_STYLES.get(entry.merge, "dim")),
-            Text(f"incomplete({entry.open_cases})", style="yellow") if entry.open_cases else "",
+            _state(entry),
             Text(entry.verified, style=_STYLES.get(entry.verified, "dim")),
             _moment(entry.valid_through) or (Text("withheld", style="yellow") if entry.withheld else ""),
             _moment(entry.seen_through),
@@ -67,6 +67,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
     for entry in found:
         if entry.problem:
             console.print(Text(f"{entry.pipeline}.{entry.table}: {entry.problem}", style="red"))
+    _print_stalled(console, found)
     _print_withheld(console, found)
     numbers = counted(found)
     console.print(Text(f"{numbers['tables']} tables, {numbers['failed']} with a problem", style="bold"))
@@ -81,6 +82,19 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             style="dim",
         )
     )
+
+
+def _state(entry: TableOverview) -> Text:
+    stalled = [("stalled", "bold red")] if entry.stalled else []
+    incomplete = [(f"incomplete({entry.open_cases})", "yellow")] if entry.open_cases else []
+    return Text(" ").join(Text(word, style=style) for word, style in (*stalled, *incomplete))
+
+
+def _print_stalled(console: Console, found: Sequence[TableOverview]) -> None:
+    """Each reason once, with its tables."""
+    for reason in dict.fromkeys(entry.stalled for entry in found if entry.stalled):
+        names = ", ".join(f"{each.pipeline}.{each.table}" for each in found if each.stalled == reason)
+        console.print(Text(f"stalled: {names}: {reason}", style="red"))
 
 
 def _print_withheld(console: Console, found: Sequence[TableOverview]) -> None:

@@ -8,7 +8,7 @@ and a memory that is lost is made again by the next runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -30,6 +30,14 @@ class Confirmation:
     epoch: int
     """The table's source epoch when it was observed."""
     ends: Ends
+
+
+def lacking_since(moments: Iterable[Moment], position: LogPosition | None) -> datetime | None:
+    """The oldest known moment of which a table that has everything up to `position` lacks something.
+
+    None where it lacks nothing that is known; a table without a position lacks all. `moments`: oldest first.
+    """
+    return next((each.at for each in moments if position is None or each.position > position), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,16 @@ from datetime import UTC, datetime, timedelta
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def age_in_words(seconds: float) -> str:
+    """`3 d 4 h`, `2 h 5 min`, `40 s`: the two largest units."""
+    left, parts = int(seconds), []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        amount, left = divmod(left, size)
+        if amount:
+            parts.append(f"{amount} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
 def instant(micros: int | None) -> datetime | None:
     """Exact; None also beyond the years 1 to 9999: one record's odd commit time must not stop its table."""
     try:

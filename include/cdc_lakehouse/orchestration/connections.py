@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from cdc_lakehouse.config.models import Connections
 from cdc_lakehouse.contract import (
+    ENV_CONNECTION_CONNECT,
     ENV_CONNECTION_KAFKA,
     ENV_CONNECTION_REGISTRY,
     ENV_CONNECTION_SOURCE,
@@ -38,8 +39,11 @@ def connection_ids(job: Job, connections: Connections) -> dict[str, str]:
 
 
 def wished_connection_ids(job: Job, connections: Connections) -> dict[str, str]:
-    """The same for what a job can do without: an ingest asks the source what its connector has confirmed."""
-    return {ENV_CONNECTION_SOURCE: connections.source} if job is Job.BRONZE_INGEST else {}
+    """The same for what a job can do without: an ingest asks the source what its connector has confirmed,
+    and Kafka Connect whether the connector runs."""
+    if job is not Job.BRONZE_INGEST:
+        return {}
+    return {ENV_CONNECTION_SOURCE: connections.source, ENV_CONNECTION_CONNECT: connections.connect}
 
 
 def child_environment(

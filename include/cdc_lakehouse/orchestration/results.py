@@ -159,9 +159,10 @@ def _error_line(who: str, error: TableError) -> str:
 
 
 def _log_line(result: JobResult) -> str:
-    idle = [table.table for table in result.tables if table.status is TableStatus.IDLE]
-    words = [_table_words(table) for table in result.tables if table.status is not TableStatus.IDLE]
-    return "; ".join([*words, f"idle: {', '.join(idle)}"] if idle else words)
+    idle = [t.table for t in result.tables if t.status is TableStatus.IDLE and t.error is None]
+    words = [_table_words(table) for table in result.tables if table.table not in idle]
+    idle_words = [f"idle: {', '.join(idle)}"] if idle else []
+    return "; ".join([*words, *idle_words, *result.stopped_connectors])
 
 
 def _table_words(table: TableResult) -> str:

@@ -1,0 +1,100 @@
+"""How long changes of the source have been missing from a table, and whether that breaks its promise.
+
+The age of *valid-through* says how old a table may be at most. A promise is broken by what can be shown: the
+source's log stood at a place at a known moment, and the table does not have everything up to there. A pause
+of the DAG alone shows nothing, and a source that nobody writes to does not age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.config.values import duration
+from cdc_lakehouse.connect.connectors import NOBODY_ASKED, ConnectorState
+from cdc_lakehouse.contract import TableResult
+from cdc_lakehouse.database.positions import LogPosition, Moment
+from cdc_lakehouse.errors import ConfigError, LakehouseError, NotFreshError
+from cdc_lakehouse.lake.claims import Withheld
+from cdc_lakehouse.lake.confirmations import lacking_since
+from cdc_lakehouse.lake.instants import age_in_words
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What one run learned about the way of a table's changes from the source to Kafka."""
+
+    now: datetime
+    """By the source's clock where the source answered."""
+    moments: tuple[Moment, ...]
+    """Places of the source's log at known times, oldest first."""
+    source: LogPosition | None = None
+    """Where the source's log stands; None where the source did not answer."""
+    committed: LogPosition | None = None
+    """What the connector has committed; None where nobody can say."""
+    is_at_source: bool = True
+    """Whether the source has a table that the topics are named after."""
+    connector: ConnectorState = NOBODY_ASKED
+    refusal: LakehouseError | None = None
+    """Why source or offsets could not be asked."""
+
+
+def with_freshness(result: TableResult, table: Table, arrival: Arrival) -> TableResult:
+    """The result with what is known of its freshness, and red where its promise is broken.
+
+    Another error of the table stays: it comes first. Call it on what the drain achieved.
+    """
+    since = lacking_since(arrival.moments, _reached(result, arrival))
+    facts = _facts(table, arrival, since=since)
+    broken = None if result.error is not None else _broken_promise(table, arrival, since=since)
+    error = result.error if broken is None else broken.as_table_error()
+    return replace(result, freshness=facts, error=error)
+
+
+def _reached(result: TableResult, arrival: Arrival) -> LogPosition | None:
+    """What the table has; where it claims nothing for a reason of its own, what the connector has brought."""
+    if not arrival.is_at_source:
+        return arrival.committed
+    if result.valid_position is not None:
+        return LogPosition.from_text(result.valid_position)
+    return None if result.withheld == Withheld.NOT_CONFIRMED else arrival.committed
+
+
+def _facts(table: Table, arrival: Arrival, *, since: datetime | None) -> Mapping[str, Any]:
+    source, committed = arrival.source, arrival.committed
+    behind = None if source is None or committed is None else max(0, source.number - committed.number)
+    facts = {
+        "connector": arrival.connector.sentence,
+        "connector_runs": arrival.connector.runs,
+        "source_position": None if source is None else str(source),
+        "committed_position": None if committed is None else str(committed),
+        "behind_bytes": behind,
+        "lacks_since": None if since is None else since.isoformat(),
+        "stale_seconds": None if since is None else _age(arrival, since),
+        "fresh_within": table.fresh_within,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _broken_promise(table: Table, arrival: Arrival, *, since: datetime | None) -> LakehouseError | None:
+    if table.fresh_within is None:
+        return None
+    if isinstance(arrival.refusal, ConfigError):
+        return arrival.refusal
+    if since is None or _age(arrival, since) <= duration(table.fresh_within).total_seconds():
+        return None
+    refusal = "" if arrival.refusal is None else f"; {arrival.refusal}"
+    return NotFreshError(
+        table=table.name,
+        since=f"{since:%Y-%m-%d %H:%M:%S} UTC",
+        age=age_in_words(_age(arrival, since)),
+        promise=table.fresh_within,
+        connector=f"{arrival.connector.sentence}{refusal}",
+    )
+
+
+def _age(arrival: Arrival, since: datetime) -> float:
+    return max(0.0, round((arrival.now - since).total_seconds(), 1))

@@ -1,0 +1,1 @@
+"""Kafka Connect, asked over its REST interface: which connectors there are and whether they run."""

@@ -1,0 +1,139 @@
+"""Connectors as Kafka Connect describes them: their settings, and whether connector and tasks run.
+
+Settings may hold passwords and traces may hold values of rows, so neither is ever printed or logged as a
+whole: of a trace the names of its exceptions are kept, of the settings single keys are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from cdc_lakehouse.config.connect_settings import ConnectSettings, connect_settings
+from cdc_lakehouse.config.settings import Connection
+from cdc_lakehouse.errors import ConnectUnavailableError
+
+RUNNING = "RUNNING"
+_TIMEOUT_SECONDS = 5.0
+_EXCEPTION = re.compile(r"^(?:Caused by: )?((?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*)(?::|\s*$)", re.MULTILINE)
+_PREFIX_SETTINGS = ("topic.prefix", "database.server.name")
+"""The setting that topics are named after, and its name before Debezium 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A connector or one of its tasks, as a thing that runs or does not."""
+
+    name: str
+    state: str
+    exceptions: tuple[str, ...] = ()
+    """Class names of the exceptions that ended it, from the outermost to the root cause."""
+
+    def __str__(self) -> str:
+        names = [name.rpartition(".")[2] for name in self.exceptions]
+        ends = list(dict.fromkeys((names[0], names[-1]))) if names else []
+        return f"{self.name} is {self.state}" + (f" ({', caused by '.join(ends)})" if ends else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    name: str
+    settings: Mapping[str, str] = field(repr=False)
+    parts: tuple[Part, ...]
+    """The connector itself first, then its tasks."""
+
+    @property
+    def prefix(self) -> str | None:
+        """First part of the names of its topics."""
+        return next((self.settings[key] for key in _PREFIX_SETTINGS if key in self.settings), None)
+
+    @property
+    def problem(self) -> str | None:
+        """Why it brings nothing to Kafka now; None while it and its tasks run."""
+        stopped = [str(part) for part in self.parts if part.state != RUNNING]
+        if stopped:
+            return f"connector {self.name}: {'; '.join(stopped)}"
+        return f"connector {self.name} has no task" if len(self.parts) < 2 else None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorState:
+    """What is known of the connector of a table."""
+
+    sentence: str
+    runs: bool = True
+    """False only where Kafka Connect says that the connector, or a task of it, does not run."""
+
+
+NOBODY_ASKED = ConnectorState("whether its connector runs is not known: Kafka Connect was not asked")
+RUNS = ConnectorState("its connector runs, says Kafka Connect")
+
+
+def connector_state(prefixes: Iterable[str], connectors: Mapping[str, Connector] | None) -> ConnectorState:
+    """The state of the connectors of these prefixes; `connectors` is None where nobody answered.
+
+    A prefix without a connector is a fault unless a transform may have renamed the topics.
+    """
+    if connectors is None:
+        return NOBODY_ASKED
+    wanted = sorted(set(prefixes))
+    problems = [connectors[each].problem for each in wanted if each in connectors]
+    sentences = [problem for problem in problems if problem]
+    missing = [each for each in wanted if each not in connectors]
+    if missing and not any("transforms" in each.settings for each in connectors.values()):
+        sentences.append(f"Kafka Connect has no connector whose topic.prefix is {', '.join(missing)}")
+    return ConnectorState("; ".join(sentences), runs=False) if sentences else RUNS
+
+
+def read_connectors(
+    connection: Connection, transport: httpx.BaseTransport | None = None
+) -> tuple[Connector, ...]:
+    """Every connector of the Connect cluster, in one call.
+
+    Raises `ConnectUnavailableError` where another try may succeed, else what is wrong with the connection.
+    """
+    settings = connect_settings(connection)
+    auth = (settings.login, settings.password or "") if settings.login else None
+    try:
+        with httpx.Client(auth=auth, timeout=_TIMEOUT_SECONDS, transport=transport) as client:
+            answer = client.get(f"{settings.url}/connectors", params={"expand": ["info", "status"]})
+    except httpx.HTTPError as exc:
+        raise ConnectUnavailableError(url=settings.url, reason=type(exc).__name__) from exc
+    if answer.status_code in (401, 403):
+        raise connection.problem(f"Kafka Connect refuses its login (HTTP {answer.status_code})")
+    if answer.status_code == 409 or answer.status_code >= 500:
+        raise ConnectUnavailableError(url=settings.url, reason=f"HTTP {answer.status_code}")
+    try:
+        return tuple(_connector(name, document) for name, document in answer.json().items())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise connection.problem(_not_connect(settings, answer)) from None
+
+
+def connectors_by_prefix(connectors: Iterable[Connector]) -> dict[str, Connector]:
+    """The connector of each prefix of topics; where two share one, the one that does not run."""
+    by_prefix: dict[str, Connector] = {}
+    for connector in connectors:
+        prefix = connector.prefix
+        if prefix is not None and (prefix not in by_prefix or connector.problem):
+            by_prefix[prefix] = connector
+    return by_prefix
+
+
+def _connector(name: str, document: Mapping[str, Any]) -> Connector:
+    status = document["status"]
+    tasks = (_part(f"task {task['id']}", task) for task in status["tasks"])
+    parts = (_part("the connector", status["connector"]), *tasks)
+    return Connector(name, dict(document["info"]["config"]), parts)
+
+
+def _part(name: str, document: Mapping[str, Any]) -> Part:
+    trace = document.get("trace") or ""
+    return Part(name, str(document["state"]), tuple(_EXCEPTION.findall(trace)))
+
+
+def _not_connect(settings: ConnectSettings, answer: httpx.Response) -> str:
+    return f"{settings.url} does not answer like Kafka Connect (HTTP {answer.status_code})"
