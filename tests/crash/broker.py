@@ -53,7 +53,7 @@ owner: tests
 schedule: "0 * * * *"
 start_date: 2026-01-01
 defaults: {{max_offsets_per_trigger: {SMALL_BATCHES}}}
-maintenance: {{vacuum_retention: 1m}}
+maintenance: {{vacuum_retention: 1d}}
 tables:
 """
 

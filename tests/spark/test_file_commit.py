@@ -13,9 +13,11 @@ from deltalake import DeltaTable
 from orders import ORDERS, SOURCE, TOPIC, know, notes, order  # type: ignore[import-not-found]
 from py4j.protocol import Py4JJavaError
 
+from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.written_file import Span, WrittenFile
 from cdc_lakehouse.errors import (
     BatchMisfitError,
+    FilesGoneError,
     ForeignCommitError,
     LedgerLostError,
     StorageUnavailableError,
@@ -284,3 +286,21 @@ def test_files_that_cannot_be_the_batch_are_not_committed(stocked, monkeypatch):
         stocked.ingest(ORDERS, [order(2, 3)])
 
     assert state(stocked).version == 1
+
+
+def test_files_that_somebody_deleted_before_the_commit_are_not_committed(stocked, monkeypatch):
+    """As after a VACUUM with a retention that was shorter than the attempt."""
+    real = write_files
+
+    def lose(*args, **options) -> list[WrittenFile]:
+        files = real(*args, **options)
+        for file in files:
+            (Path(urlsplit(uri_of(stocked)).path) / file.name).unlink()
+        return files
+
+    monkeypatch.setattr("cdc_lakehouse.bronze.ingest.write_files", lose)
+
+    with pytest.raises(FilesGoneError) as caught:
+        stocked.ingest(ORDERS, [order(3, 3)])
+
+    assert (caught.value.count, state(stocked).version) == (1, 1)

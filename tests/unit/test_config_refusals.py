@@ -133,6 +133,26 @@ def test_a_tables_wrong_key_is_named_with_line_and_table(write, line, where, pro
             "maintenance: {schedule: '@daily'}",
             "`maintenance.schedule` '@daily' is not a cron expression of five fields, like '*/15 * * * *'",
         ),
+        (
+            "maintenance: {vacuum_retention: 1m}",
+            "`maintenance.vacuum_retention` must be at least 1d, not '1m': "
+            "what an attempt still needs would go",
+        ),
+        (
+            "maintenance: {vacuum_retention: 31d}",
+            "`maintenance.vacuum_retention` must be at most 30d, as long as the Delta log is kept, "
+            "not '31d': no version that is older could be read",
+        ),
+        (
+            "maintenance: {checkpoint_retention: 1m}",
+            "`maintenance.checkpoint_retention` must be at least 1h, not '1m': "
+            "what an attempt still needs would go",
+        ),
+        (
+            "maintenance: {tombstone_retention: 1m}",
+            "`maintenance.tombstone_retention` must be at least 1d, not '1m': "
+            "what an attempt still needs would go",
+        ),
         ("raw: always", "`raw` does not stand here but under `defaults:`"),
         ("defaults: {key: [id]}", "`key` does not stand here but under `tables:`"),
         ("owner: somebody", "the key `owner` is written twice, first on line 3"),
@@ -254,3 +274,13 @@ def test_a_section_of_the_wrong_form_is_not_quoted_back(write):
         "  line 7: `retry` must be a mapping of keys to values",
         "  line 8: `tables` must be a list",
     ]
+
+
+@pytest.mark.parametrize("key", ["vacuum_retention", "tombstone_retention"])
+def test_a_retention_must_outlive_the_longest_attempt(write, key):
+    text = HEAD + f"execution_timeout: 13h\nmaintenance: {{{key}: 1d}}\n" + TABLES
+
+    assert refusal_of(write(text)).problem == (
+        f"`maintenance.{key}` '1d' must be at least twice `execution_timeout` ('13h'): "
+        "an attempt that still runs needs what it keeps"
+    )

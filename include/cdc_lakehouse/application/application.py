@@ -18,6 +18,7 @@ from cdc_lakehouse.config.settings import Connection, Role, connection_from_envi
 from cdc_lakehouse.config.storage_settings import StorageSettings, storage_settings
 from cdc_lakehouse.contract import JobRequest
 from cdc_lakehouse.errors import InvalidPipelineError
+from cdc_lakehouse.lake.attempts import RunningAttempt
 from cdc_lakehouse.lake.names import Lake, new_attempt
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Application:
     lake: Lake
     attempt: str
     spark: LazySession
+    running: RunningAttempt | None = None
+    """The record that this process keeps of itself in the lake, from the start of Spark on."""
 
     @classmethod
     def from_request(cls, request: JobRequest, *, attempt: str) -> Application:
@@ -42,18 +45,24 @@ class Application:
         if pipeline.discover is None:
             _refuse_decisions_beside(pipeline, tables, request)
         storage = storage_settings(connection_from_environment(Role.STORAGE))
+        lake = Lake(root=storage.root, pipeline=pipeline.name, scratch=_scratch(storage, attempt))
+        running = RunningAttempt(lake, attempt, job=request.job)
+        name = f"{request.job} {pipeline.name}"
         return cls(
             request=request,
             pipeline=pipeline,
             tables=tables,
-            lake=Lake(root=storage.root, pipeline=pipeline.name, scratch=_scratch(storage, attempt)),
+            lake=lake,
             attempt=attempt,
-            spark=LazySession(f"{request.job} {pipeline.name}", storage=storage),
+            spark=LazySession(name, storage=storage, before_start=running.begin),
+            running=running,
         )
 
     def end(self) -> None:
         """Never raises. Of a process that is killed the scratch stays; nobody reads it."""
         self.spark.stop()
+        if self.running is not None:
+            self.running.end()
         if self.lake.scratch:
             shutil.rmtree(urlsplit(self.lake.scratch).path, ignore_errors=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -45,12 +45,19 @@ class LazySession:
     """`session()` starts Spark once; `seconds` says what the start cost.
 
     With `storage` it starts only where commits are safe: on a store that refuses a second create, with
-    the classes that ask for it.
+    the classes that ask for it. `before_start` may refuse by raising.
     """
 
-    def __init__(self, name: str, *, storage: StorageSettings | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        storage: StorageSettings | None = None,
+        before_start: Callable[[], None] | None = None,
+    ) -> None:
         self._name = name
         self._storage = storage
+        self._before_start = before_start
         self._session: SparkSession | None = None
         self._package: TemporaryDirectory[str] | None = None
         self._lock = Lock()
@@ -69,6 +76,8 @@ class LazySession:
         if self._storage is not None:
             require_put_if_absent(self._storage)
         _silence_query_contexts()
+        if self._before_start is not None:
+            self._before_start()
         session = _builder(self._name, self._storage).getOrCreate()
         if self._storage is not None:
             require_log_store(session, root=self._storage.root)

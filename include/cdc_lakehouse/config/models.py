@@ -22,6 +22,7 @@ from cdc_lakehouse.config.column_choice import ColumnChoice
 from cdc_lakehouse.config.history_choice import HistoryChoice
 from cdc_lakehouse.config.key_choice import KeyChoice
 from cdc_lakehouse.config.values import (
+    CheckpointRetention,
     Cron,
     Duration,
     GroupName,
@@ -31,7 +32,10 @@ from cdc_lakehouse.config.values import (
     TablesAtOnce,
     Text,
     TimeZone,
+    TombstoneRetention,
     TopicName,
+    VacuumRetention,
+    duration,
 )
 
 LISTED_TWICE = "listed_twice"
@@ -101,13 +105,14 @@ class Maintenance(_Section):
     """When old files go, and which."""
 
     schedule: Cron = "0 3 * * *"
-    vacuum_retention: Duration = "7d"
-    """How long files that no version needs are kept for readers and for time travel."""
-    checkpoint_retention: Duration = "1d"
-    """How long the scratch checkpoint of an attempt is kept for whoever looks into it."""
-    tombstone_retention: Duration = "30d"
+    vacuum_retention: VacuumRetention = "7d"
+    """How long files that no version needs are kept for readers and for time travel: at least one day and
+    twice `execution_timeout`, at most 30 days."""
+    checkpoint_retention: CheckpointRetention = "1d"
+    """How long the scratch checkpoint of an attempt is kept for inspection after the attempt has ended."""
+    tombstone_retention: TombstoneRetention = "30d"
     """How long silver remembers where a row was deleted; an older event that is read later than that can
-    bring the row back."""
+    bring the row back. At least one day and twice `execution_timeout`."""
 
 
 class QuarantineLimit(_Section):
@@ -270,6 +275,18 @@ class Pipeline(_Section):
         for group in self.tables_at_once_by_group:
             if group not in self.groups:
                 raise ValueError(f"`tables_at_once_by_group` names the group {group!r}, which no table is in")
+        return self
+
+    @model_validator(mode="after")
+    def _retentions_outlive_attempts(self) -> Pipeline:
+        """A file is committed by the attempt that wrote it, which may be as old as `execution_timeout`."""
+        for key in ("vacuum_retention", "tombstone_retention"):
+            value = getattr(self.maintenance, key)
+            if duration(value) < 2 * duration(self.execution_timeout):
+                raise ValueError(
+                    f"`maintenance.{key}` {value!r} must be at least twice `execution_timeout` "
+                    f"({self.execution_timeout!r}): an attempt that still runs needs what it keeps"
+                )
         return self
 
     @property

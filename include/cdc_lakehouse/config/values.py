@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -19,6 +20,8 @@ _DURATION = re.compile(DURATION_PATTERN)
 _DURATION_UNIT = {"m": "minutes", "h": "hours", "d": "days"}
 _SIDE_TABLES = ("__history", "__tombstones", "__quarantine")
 _OWN_TASKS = ("outcome", "optimize", "vacuum", "clean_checkpoints")
+LOG_RETENTION_DAYS = 30
+"""How long a table's Delta log is kept: no older version can be read, so no file is worth keeping longer."""
 _LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -92,6 +95,24 @@ def _known_duration(text: str) -> str:
     return text
 
 
+def _at_least(least: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if duration(text) < duration(least):
+            raise ValueError(f"must be at least {least}, not {text!r}: what an attempt still needs would go")
+        return text
+
+    return check
+
+
+def _within_the_log(text: str) -> str:
+    if duration(text) > timedelta(days=LOG_RETENTION_DAYS):
+        raise ValueError(
+            f"must be at most {LOG_RETENTION_DAYS}d, as long as the Delta log is kept, not {text!r}: "
+            "no version that is older could be read"
+        )
+    return text
+
+
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 TableName = Annotated[Name, AfterValidator(_table_name)]
 PipelineName = Annotated[Name, AfterValidator(_pipeline_name)]
@@ -107,6 +128,9 @@ Start = Annotated[
 Duration = Annotated[
     str, AfterValidator(_known_duration), Field(json_schema_extra={"pattern": DURATION_PATTERN})
 ]
+VacuumRetention = Annotated[Duration, AfterValidator(_at_least("1d")), AfterValidator(_within_the_log)]
+CheckpointRetention = Annotated[Duration, AfterValidator(_at_least("1h"))]
+TombstoneRetention = Annotated[Duration, AfterValidator(_at_least("1d"))]
 
 
 def duration(text: str) -> timedelta:

@@ -9,6 +9,7 @@
     │   ├── ConnectUnavailableError   CONNECT_UNAVAILABLE
     │   ├── StorageUnavailableError   STORAGE_UNAVAILABLE
     │   ├── BatchMisfitError          BATCH_MISFIT
+    │   ├── FilesGoneError            FILES_GONE
     │   ├── TableChangedError         TABLE_CHANGED
     │   ├── TopicUnavailableError     TOPIC_UNAVAILABLE
     │   ├── KafkaMovedError           KAFKA_MOVED
@@ -117,6 +118,7 @@ from cdc_lakehouse.errors.retryable import (
     BrokerUnavailableError,
     CheckpointTakenError,
     ConnectUnavailableError,
+    FilesGoneError,
     KafkaMovedError,
     RegistryUnavailableError,
     RetryableError,
@@ -147,6 +149,7 @@ __all__ = [
     "ConnectUnavailableError",
     "DataError",
     "DeletedRowsKeptError",
+    "FilesGoneError",
     "ForeignCommitError",
     "ForeignRowsError",
     "HistoryColumnsUnknownError",

@@ -79,6 +79,21 @@ class BatchMisfitError(RetryableError):
     problem: str
 
 
+class FilesGoneError(RetryableError):
+    code = "FILES_GONE"
+    sentence = (
+        "{count} file(s) that this attempt wrote for {table} are gone or cut before their commit: {first}"
+    )
+    advice = (
+        "Nothing was committed; the next try writes them again. If it stays, something else deletes below "
+        "the lake: VACUUM of another tool with a short retention, a lifecycle rule of the bucket, a "
+        "cleanup job."
+    )
+    table: str
+    count: int
+    first: str
+
+
 class TableChangedError(RetryableError):
     code = "TABLE_CHANGED"
     sentence = "{table} was changed by somebody else while a batch was being committed: {reason}"

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from cdc_lakehouse.errors import (
+    FilesGoneError,
     LakehouseError,
     LedgerLostError,
     StorageUnavailableError,
@@ -20,6 +21,7 @@ from cdc_lakehouse.errors import (
     TableChangedError,
 )
 from cdc_lakehouse.lake.delta_transaction import DataFile, DeltaTransaction, Refusal, refusal_of, why
+from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger, partition_id, transaction_ids
 from cdc_lakehouse.lake.state import read_state
 
@@ -53,6 +55,7 @@ def commit_files(
                 return made
             _refuse_unless_next(transaction, uri, before=before, after=after)
             transaction.evolve(schema)
+            _refuse_missing(uri, files, table=after.table)
             return transaction.commit(files, transaction_ids(after), metadata=after.to_json(), step=after.seq)
         except LakehouseError:
             raise
@@ -101,6 +104,18 @@ def _refuse_unless_next(transaction: DeltaTransaction, uri: str, *, before: Ledg
     # Tables of release 0.1.0 have no ids of partitions; the step alone fences them.
     if step < before.seq or any(versions[name] not in (None, end) for name, end in ends.items()):
         raise LedgerLostError(table=after.table, path=uri)
+
+
+def _refuse_missing(uri: str, files: Sequence[DataFile], *, table: str) -> None:
+    """Last thing before the commit: this attempt may have slept for longer than VACUUM keeps its files."""
+    filesystem, folder = filesystem_of(uri)
+    try:
+        infos = filesystem.get_file_info([f"{folder}/{file.name}" for file in files])
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    gone = [file.name for file, info in zip(files, infos, strict=True) if info.size != file.size]
+    if gone:
+        raise FilesGoneError(table=table, count=len(gone), first=gone[0])
 
 
 def _superseded(after: Ledger) -> SupersededError:

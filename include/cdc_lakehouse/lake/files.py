@@ -73,6 +73,27 @@ def folders(uri: str) -> list[Folder]:
     ]
 
 
+def file_names(uri: str) -> list[str]:
+    """Names of the files directly below `uri`, sorted; none when it does not exist."""
+    filesystem, path = filesystem_of(uri)
+    try:
+        found = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    return sorted(info.base_name for info in found if info.type is FileType.File)
+
+
+def delete_file(uri: str) -> None:
+    """Delete one file. A second call, or another process that was faster, changes nothing."""
+    filesystem, path = filesystem_of(uri)
+    try:
+        filesystem.delete_file(path)
+    except FileNotFoundError:
+        return
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+
+
 def delete_child(parent: str, name: str) -> None:
     """Delete one folder directly below `parent`; refuses anything that is not its strict child."""
     if not name or "/" in name or name in (".", ".."):

@@ -111,6 +111,11 @@ class Lake:
         return f"{self.operations}/runs"
 
     @property
+    def attempts(self) -> str:
+        """The folder of the records of attempts that started Spark."""
+        return f"{self.operations}/attempts"
+
+    @property
     def operations(self) -> str:
         return f"{self.root}/_ops/{safe(self.pipeline)}"
 

@@ -1,29 +1,49 @@
-"""Delete scratch checkpoints of attempts that ended long ago."""
+"""Delete scratch checkpoints of attempts that ended long ago, and the records of these attempts."""
 
 from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from cdc_lakehouse.lake import files
+from cdc_lakehouse.lake.attempts import AttemptRecord
 from cdc_lakehouse.lake.names import SHARED, Lake
 
 logger = logging.getLogger(__name__)
 
-_ATTEMPT = re.compile(rf"(\d{{8}}T\d{{6}}Z)-[0-9a-f]{{8}}(?:{SHARED}\d)?")
+_ATTEMPT = re.compile(rf"(?P<attempt>(?P<began>\d{{8}}T\d{{6}}Z)-[0-9a-f]{{8}})(?:{SHARED}\d)?")
 _ATTEMPT_TIME = "%Y%m%dT%H%M%SZ"
 
 
-def plan_clean(attempts: list[str], *, now: datetime, retention: timedelta) -> list[str]:
-    """The attempts that began before the retention; a name that is not an attempt's is left alone."""
-    return [name for name in attempts if (began := _began(name)) is not None and began < now - retention]
+def plan_clean(
+    folders: Iterable[str], *, records: Mapping[str, AttemptRecord], now: datetime, retention: timedelta
+) -> list[str]:
+    """Folders of attempts that ended before the retention; a name that is not an attempt's is left alone.
+
+    An attempt without a record, of an earlier release, counts from its beginning.
+    """
+    return [
+        name
+        for name in folders
+        if (end := _end_of(name, records=records, now=now)) is not None and end < now - retention
+    ]
 
 
-def clean_checkpoints(lake: Lake, table: str, *, now: datetime, retention: timedelta, dry_run: bool) -> int:
+def clean_checkpoints(
+    lake: Lake,
+    table: str,
+    *,
+    records: Mapping[str, AttemptRecord],
+    now: datetime,
+    retention: timedelta,
+    dry_run: bool,
+) -> int:
     """How many were deleted. A second call deletes none; no table depends on any of them."""
     folder = lake.checkpoints(table)
-    chosen = plan_clean([child.name for child in files.folders(folder)], now=now, retention=retention)
+    names = [child.name for child in files.folders(folder)]
+    chosen = plan_clean(names, records=records, now=now, retention=retention)
     for name in chosen:
         logger.info("checkpoint", extra={"of": name, "deleted": not dry_run})
         if not dry_run:
@@ -31,11 +51,15 @@ def clean_checkpoints(lake: Lake, table: str, *, now: datetime, retention: timed
     return len(chosen)
 
 
-def _began(attempt: str) -> datetime | None:
-    found = _ATTEMPT.fullmatch(attempt)
-    if found is None:
+def _end_of(folder: str, *, records: Mapping[str, AttemptRecord], now: datetime) -> datetime | None:
+    """When the attempt of a folder ended; None while it may be working, and for other names."""
+    match = _ATTEMPT.fullmatch(folder)
+    if match is None:
         return None
+    record = records.get(match["attempt"])
+    if record is not None:
+        return None if record.may_write(now) else record.last_sign
     try:
-        return datetime.strptime(found.group(1), _ATTEMPT_TIME).replace(tzinfo=UTC)
+        return datetime.strptime(match["began"], _ATTEMPT_TIME).replace(tzinfo=UTC)
     except ValueError:
         return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
@@ -11,11 +12,14 @@ from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.lake.attempts import AttemptRecord, forget_ended, oldest_writer, read_attempts
 from cdc_lakehouse.lake.state import is_there, read_state
 from cdc_lakehouse.maintenance.clean import clean_checkpoints
 from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.optimize import optimize
 from cdc_lakehouse.maintenance.vacuum import vacuum
+
+logger = logging.getLogger(__name__)
 
 
 def optimize_tables(application: Application) -> list[TableResult]:
@@ -31,8 +35,10 @@ def optimize_tables(application: Application) -> list[TableResult]:
 
 
 def vacuum_tables(application: Application) -> list[TableResult]:
+    """No file is deleted that is younger than the oldest attempt that may still commit."""
     retention = duration(application.pipeline.maintenance.vacuum_retention)
     forgotten = duration(application.pipeline.maintenance.tombstone_retention)
+    spared_for = _attempt_older_than(retention, application)
 
     def work(table: Table) -> TableResult:
         started = time.monotonic()
@@ -42,6 +48,10 @@ def vacuum_tables(application: Application) -> list[TableResult]:
             skipped += not forget(
                 application.session(), application.lake.tombstones(table.name), before=before
             )
+        if spared_for is not None:
+            facts = {"running": spared_for.attempt, "began": spared_for.began.isoformat()}
+            logger.warning("files are kept: an attempt has run longer than the retention", extra=facts)
+            return _done(table, {"tables": len(uris), "skipped": len(uris)}, started=started)
         for uri in () if application.request.dry_run else uris:
             vacuum(application.spark.isolated(), uri, retention=retention)
         return _done(table, {"tables": len(uris), "skipped": skipped}, started=started)
@@ -49,22 +59,31 @@ def vacuum_tables(application: Application) -> list[TableResult]:
     return each_table(with_discovered(application), work)
 
 
+def _attempt_older_than(retention: timedelta, application: Application) -> AttemptRecord | None:
+    """The oldest attempt that may still write, if it began before the retention."""
+    now = datetime.now(UTC)
+    records = read_attempts(application.lake).values()
+    oldest = oldest_writer(records, now=now, besides=application.attempt)
+    return oldest if oldest is not None and oldest.began < now - retention else None
+
+
 def clean_tables(application: Application) -> list[TableResult]:
     """Needs no Spark, so none is started."""
     retention = duration(application.pipeline.maintenance.checkpoint_retention)
+    now, dry_run = datetime.now(UTC), application.request.dry_run
+    records = read_attempts(application.lake)
 
     def work(table: Table) -> TableResult:
         started = time.monotonic()
         deleted = clean_checkpoints(
-            application.lake,
-            table.name,
-            now=datetime.now(UTC),
-            retention=retention,
-            dry_run=application.request.dry_run,
+            application.lake, table.name, records=records, now=now, retention=retention, dry_run=dry_run
         )
         return _done(table, {"checkpoints": deleted}, started=started)
 
-    return each_table(with_discovered(application), work)
+    results = each_table(with_discovered(application), work)
+    if not dry_run:
+        forget_ended(application.lake, records, now=now, retention=retention)
+    return results
 
 
 def _existing(application: Application, table: Table) -> list[str]:
