@@ -42,6 +42,16 @@ class Table(_Part):
     """Columns that the table gets beside others; with any, it says `on_schema_change: side_column`."""
 
     @property
+    def key_widens(self) -> bool:
+        """Whether a later batch sends a column of silver's key with another type."""
+        types = [{columns[name] for name in self.identity} for columns in self._sent]
+        return any(each != types[0] for each in types)
+
+    @property
+    def _sent(self) -> list[dict[str, str]]:
+        return [self.columns, *self.columns_from_batch.values()]
+
+    @property
     def identity(self) -> tuple[str, ...]:
         """Columns of silver's key."""
         return self.own_key or self.key

@@ -26,6 +26,8 @@ _NODES: dict[str, Any] = {
     "date": semantic("int", "io.debezium.time.Date"),
     "timestamp": semantic("long", "io.debezium.time.MicroTimestamp"),
 }
+_KEY_IDS_DOWN_FROM = 10
+"""A case has ten ids: its first key, the values of its batches from there on, other keys from the end."""
 COMMIT_MILLIS = 1_700_000_000_123
 
 
@@ -50,7 +52,10 @@ class Writer:
 
     @property
     def key_id(self) -> int:
-        return self.first_id
+        """Of one schema until a column of the key gets another type."""
+        key, columns = self.case.table.key, self.case.columns_of_batch(self.batch)
+        is_first = all(columns[name] == self.case.table.columns[name] for name in key)
+        return self.first_id if is_first else self.first_id + _KEY_IDS_DOWN_FROM - self.batch
 
     @property
     def value_id(self) -> int:
@@ -58,7 +63,8 @@ class Writer:
 
     @property
     def key_schema(self) -> dict[str, Any]:
-        fields = [field(name, _required(self.case.table.columns[name])) for name in self.case.table.key]
+        columns = self.case.columns_of_batch(self.batch)
+        fields = [field(name, _required(columns[name])) for name in self.case.table.key]
         return {"type": "record", "name": "Key", "namespace": self.case.topic, "fields": self._tagged(fields)}
 
     @property
@@ -95,7 +101,8 @@ class Writer:
             return bytes.fromhex(event.key_hex)
         if event.key is None:
             return None
-        key = self._row(event.key, {name: self.case.table.columns[name] for name in self.case.table.key})
+        columns = self.case.columns_of_batch(self.batch)
+        key = self._row(event.key, {name: columns[name] for name in self.case.table.key})
         return bytes(framed(self.key_id, self.key_schema, key))
 
     def _value(self, event: CaseEvent) -> bytes | None:

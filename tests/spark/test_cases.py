@@ -59,7 +59,7 @@ def first_id(case: Case) -> int:
 
 def key_kind(case: Case) -> str:
     """Who opens a source epoch, clears the table or has an option does so for all of it, and has its own."""
-    if case.concerns_the_table or case.table.side_columns or case.table.tracked:
+    if case.concerns_the_table or case.table.side_columns or case.table.tracked or case.table.key_widens:
         return str(case.name)
     kind = "keyed_by_" + "_".join(case.table.key)
     kind = f"{kind}_and_{'_'.join(case.table.own_key)}" if case.table.own_key else kind

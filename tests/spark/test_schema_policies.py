@@ -21,6 +21,7 @@ from shapes import (  # type: ignore[import-not-found]
     types,
 )
 
+from cdc_lakehouse.bronze import schemas as bronze_schemas
 from cdc_lakehouse.contract import TableStatus
 from cdc_lakehouse.errors import KeySchemaDriftError, SchemaChangedError, SchemaMisfitError
 
@@ -207,6 +208,26 @@ def test_a_key_of_another_type_stops_silver_and_says_so(chain):
         f"id string, first cases.{NAME}/0@1 with schema 200",
     )
     assert rows(chain) == {1: {"a": 1}}
+
+
+def test_records_of_a_wider_key_that_an_earlier_release_refused_are_taken_by_a_replay(chain, monkeypatch):
+    (int_key,) = shapes({"a": "int"}, key="int", first_id=200)
+    (long_key,) = shapes({"a": "int"}, key="long", first_id=300)
+    know(chain, int_key)
+    chain.ingest(SHAPED, [record(int_key, 0, 1, a=1)])
+    chain.merge(SHAPED)
+    know(chain, long_key)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(bronze_schemas, "_widened_key", lambda key, _texts, **_facts: key)
+        chain.ingest(SHAPED, [record(long_key, 1, 2**31, a=2), record(long_key, 2, 1, op="u", a=3)])
+    with pytest.raises(KeySchemaDriftError, match="bigint"):
+        chain.merge(SHAPED)
+
+    assert chain.replay(SHAPED).counts == {"waiting": 2, "closed": 2}
+    chain.merge(SHAPED)
+
+    assert rows(chain) == {1: {"a": 3}, 2**31: {"a": 2}}
+    assert ("widened", "id", "int", "bigint") in {line[:4] for line in logged(chain)}
 
 
 def test_a_table_that_begins_behind_a_change_has_the_newest_type(chain):

@@ -9,6 +9,7 @@ import pytest
 from debezium_records import ROW_FIELDS, columns, decimal, envelope_schema, field, key_schema, optional  # type: ignore[import-not-found]
 
 from cdc_lakehouse.debezium.columns import Column, TableColumns, columns_of, evolve, evolve_leniently
+from cdc_lakehouse.debezium.incompatible import with_newest_types, with_side_columns
 from cdc_lakehouse.errors import (
     IncompatibleSchemaError,
     KeySchemaDriftError,
@@ -17,6 +18,10 @@ from cdc_lakehouse.errors import (
 )
 
 ID = Column("id", pa.int64())
+
+
+def evolve_of_t(existing: TableColumns, new: TableColumns) -> TableColumns:
+    return evolve(existing, new, table="t")
 
 
 def table(*row: Column) -> TableColumns:
@@ -71,12 +76,26 @@ def test_types_that_do_not_meet_stop_the_table_or_keep_the_old_one(was, now):
     assert evolve_leniently(old, new) == table(Column("a", was), Column("b", now))
 
 
-def test_a_changed_key_stops_the_table():
-    new = TableColumns(key=(Column("id", pa.int32()),), row=(ID,))
+@pytest.mark.parametrize(
+    "key", [(Column("id", pa.string()),), (Column("number", pa.int64()),), (ID, Column("tenant", pa.int64()))]
+)
+def test_a_changed_key_stops_the_table(key):
+    new = TableColumns(key=key, row=(ID,))
     with pytest.raises(KeySchemaDriftError) as caught:
         evolve(table(), new, table="t")
-    assert (caught.value.was, caught.value.now) == ("id int64", "id int32")
+    assert caught.value.was == "id int64"
+    assert caught.value.now == ", ".join(f"{each.name} {each.type}" for each in key)
     assert evolve_leniently(table(), new) == table()
+
+
+@pytest.mark.parametrize("grown", [evolve_of_t, evolve_leniently, with_side_columns, with_newest_types])
+def test_a_key_widens_and_never_narrows(grown):
+    narrow, wide = (
+        TableColumns(key=(Column("tenant", pa.string()), Column("id", type_)), row=(Column("id", type_),))
+        for type_ in (pa.int32(), pa.int64())
+    )
+    assert grown(narrow, wide) == wide
+    assert grown(wide, narrow) == wide
 
 
 def test_a_table_without_a_key_gets_one_and_never_loses_it():

@@ -11,12 +11,14 @@ from cdc_lakehouse.avro.schema_refs import SchemaRef, in_order
 from cdc_lakehouse.avro.unknown import UnknownIds
 from cdc_lakehouse.config.models import OnSchemaChange
 from cdc_lakehouse.debezium.columns import (
+    Column,
     TableColumns,
     columns_of,
     evolve,
     evolve_leniently,
     key_columns,
     unknown_types,
+    widened_key,
 )
 from cdc_lakehouse.debezium.envelope import describes_event, describes_key
 from cdc_lakehouse.debezium.incompatible import with_newest_types, with_side_columns
@@ -38,9 +40,9 @@ class KnownSchemas:
     columns: TableColumns
     texts: Mapping[SchemaRef, str]
     key_text: str | None
-    """The key schema that new value schemas are paired with: a key does not change in a table's life.
+    """The key schema that new value schemas are paired with; None while no topic of the table has one.
 
-    None while no topic of the table has one.
+    Its types may be narrower than those of the key in `columns`.
     """
     dropped: frozenset[str] = frozenset()
     """Columns that the table leaves out."""
@@ -69,11 +71,12 @@ class KnownSchemas:
         return replace(self, columns=_evolved(self.columns, new, table=self.table, policy=self.policy))
 
     def with_key(self, text: str) -> KnownSchemas:
-        """The first key of a table that had none makes it a table with that key."""
-        if self.columns.key:
-            return self
-        key = key_columns(text, table=self.table, dropped=self.dropped)
-        return replace(self, columns=replace(self.columns, key=key), key_text=text)
+        """The first key of a table that had none makes it a table with that key; a wider one widens it."""
+        if self.key_text is None and not self.columns.key:
+            key = key_columns(text, table=self.table, dropped=self.dropped)
+            return replace(self, columns=replace(self.columns, key=key), key_text=text)
+        key = _widened_key(self.columns.key, [text], table=self.table, dropped=self.dropped)
+        return replace(self, columns=replace(self.columns, key=key))
 
 
 def resolve_subjects(
@@ -123,7 +126,9 @@ def resolve_subjects(
                 )
     if known is None:
         raise reason
-    return known
+    versions = [text for each in of_topics for text in each.keys.values()]
+    key_of_all = _widened_key(known.columns.key, versions, table=table, dropped=dropped)
+    return replace(known, columns=replace(known.columns, key=key_of_all))
 
 
 def _newest_key(of_topic: TopicTexts, *, table: str) -> str:
@@ -194,6 +199,23 @@ def _with_met(known: KnownSchemas, met: MetSchemas) -> KnownSchemas:
 def _warn_of(refs: Iterable[SchemaRef], event: str) -> None:
     for ref in in_order(refs):
         logger.warning(event, extra={"schema_id": str(ref)})
+
+
+def _widened_key(
+    key: tuple[Column, ...], texts: Iterable[str], *, table: str, dropped: frozenset[str]
+) -> tuple[Column, ...]:
+    """Return `key` as wide as all of these schemas need it; records of one that is another key do not fit."""
+    for text in texts:
+        try:
+            sent = key_columns(text, table=table, dropped=dropped)
+        except LakehouseError as exc:
+            logger.warning("key schema left out", extra={"reason": str(exc)})
+            continue
+        grown = widened_key(key, sent)
+        if grown is None:
+            logger.info("key schema of another key", extra={"columns": [each.name for each in sent]})
+        key = grown or key
+    return key
 
 
 def _told(ranges: Ranges) -> str:

@@ -87,7 +87,8 @@ def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableCol
 
     A table whose key was not known gets it; what it held before has none.
     """
-    if existing.key and set(existing.key) != set(new.key):
+    key = widened_key(existing.key, new.key)
+    if key is None:
         raise KeySchemaDriftError(table=table, was=_told(existing.key), now=_told(new.key))
     row = {column.name: column for column in existing.row}
     for column in new.row:
@@ -101,7 +102,26 @@ def evolve(existing: TableColumns, new: TableColumns, *, table: str) -> TableCol
             raise IncompatibleSchemaError(table=table, column=column.name, was=was, now=now)
         row[known.name] = replace(known, type=type_)
     _refuse_collisions(tuple(row.values()), table=table)
-    return TableColumns(key=existing.key or new.key, row=tuple(row.values()))
+    return TableColumns(key=key, row=tuple(row.values()))
+
+
+def widened_key(existing: tuple[Column, ...], new: tuple[Column, ...]) -> tuple[Column, ...] | None:
+    """Return the key that holds the values of both, in the order of `existing`; None where there is none.
+
+    Columns of a key widen like those of a row. Another set of columns is another key.
+    """
+    if not existing:
+        return new
+    sent = {column.name: column.type for column in new}
+    if sent.keys() != {column.name for column in existing}:
+        return None
+    key = []
+    for column in existing:
+        type_ = widened(column.type, sent[column.name])
+        if type_ is None:
+            return None
+        key.append(replace(column, type=type_))
+    return tuple(key)
 
 
 def evolve_leniently(existing: TableColumns, new: TableColumns) -> TableColumns:
@@ -118,7 +138,8 @@ def evolve_leniently(existing: TableColumns, new: TableColumns) -> TableColumns:
         elif column.name.casefold() not in names:
             row[column.name] = column
             names.add(column.name.casefold())
-    return TableColumns(key=existing.key or new.key, row=tuple(row.values()))
+    key = widened_key(existing.key, new.key) or existing.key
+    return TableColumns(key=key, row=tuple(row.values()))
 
 
 def _columns(fields: tuple[Field, ...], *, table: str) -> tuple[Column, ...]:

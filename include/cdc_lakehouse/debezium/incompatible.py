@@ -14,7 +14,7 @@ def with_side_columns(existing: TableColumns, new: TableColumns) -> TableColumns
     """Like `evolve_leniently`, but values that fit no column of theirs get one: `x__v2` beside `x`.
 
     The same schemas in the same order make the same columns, and columns that exist are never decided anew.
-    A name that is taken, by the source too, is passed over. Columns of the key stay as they are.
+    A name that is taken, by the source too, is passed over. Columns of the key widen or stay as they are.
     """
     grown = evolve_leniently(existing, new)
     row, keys = list(grown.row), {column.name for column in existing.key}
@@ -25,7 +25,7 @@ def with_side_columns(existing: TableColumns, new: TableColumns) -> TableColumns
         name = _free(column.name, taken)
         taken.add(name.casefold())
         row.append(Column(name, column.type, side_of=column.name))
-    return TableColumns(key=existing.key, row=tuple(row))
+    return TableColumns(key=grown.key, row=tuple(row))
 
 
 def with_newest_types(existing: TableColumns, new: TableColumns) -> TableColumns:
@@ -40,7 +40,7 @@ def with_newest_types(existing: TableColumns, new: TableColumns) -> TableColumns
         else column
         for column in grown.row
     )
-    return TableColumns(key=existing.key, row=row)
+    return TableColumns(key=grown.key, row=row)
 
 
 def _is_held(sent: Column, columns: tuple[Column, ...]) -> bool:

@@ -161,8 +161,10 @@ class KeySchemaDriftError(DataError):
     sentence = "the key of {table} was ({was}) and is now ({now})"
     advice = (
         "Rows of both keys cannot live in one table. Bronze keeps these records with their bytes and goes "
-        "on; silver was left as it is. Rebuild the table from a new snapshot, or undo the change at the "
-        "source and close these cases. A table that had no key may also go on as it was: `mode: append`."
+        "on; silver was left as it is. If a type of the key only grew (int to bigint) and an earlier release "
+        "met it: clear `quarantine_replay`. Else rebuild the table from a new snapshot, or undo the change "
+        "at the source and close these cases. A table that had no key may also go on as it was: `mode: "
+        "append`."
     )
     table: str
     was: str

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.silver.folding.place import PLACE, is_same_in_log
-from cdc_lakehouse.silver.folding.row_key import key_of
+from cdc_lakehouse.silver.folding.row_key import key_in_types_of
 
 REFOLDED = "_cdc_fold_refolded"
 """Column of changes: silver's row of this key is replaced, unless it is newer than all of them."""
@@ -60,7 +60,7 @@ def _moves(came: DataFrame, events: DataFrame) -> DataFrame:
 def incomplete_keys(session: SparkSession, uri: str, columns: TableColumns) -> DataFrame:
     """Of silver's rows whose values were not all told when they were merged."""
     rows = session.read.format("delta").load(uri).where(F.col("_cdc_incomplete").isNotNull())
-    return rows.select(key_of([column.name for column in columns.key]))
+    return rows.select(key_in_types_of(columns.key))
 
 
 def _joined(events: DataFrame, keys: DataFrame, how: str) -> DataFrame:

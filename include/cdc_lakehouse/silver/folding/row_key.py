@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
 
+from cdc_lakehouse.debezium import columns as source
 from cdc_lakehouse.lake.names import quoted
 
 
@@ -14,3 +16,16 @@ def key_of(columns: Sequence[str], *, table: str = "") -> Column:
     """Of rows that have these columns, under the alias `table` where there are several."""
     prefix = f"{table}." if table else ""
     return F.struct(*(F.col(f"{prefix}{quoted(name)}") for name in columns)).alias("key")
+
+
+def key_in_types_of(columns: Sequence[source.Column]) -> Column:
+    """Return the key of rows of a stored table, in the types that these columns of an event's key have.
+
+    A key that widened reaches silver and its tombstones later than bronze, and Spark compares no two
+    structs of different types.
+    """
+    return F.struct(*key_values_in_types_of(columns)).alias("key")
+
+
+def key_values_in_types_of(columns: Sequence[source.Column]) -> list[Column]:
+    return [F.col(quoted(each.name)).cast(from_arrow_type(each.type)).alias(each.name) for each in columns]

@@ -21,7 +21,7 @@ from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.silver.examine import WorkFacts
 from cdc_lakehouse.silver.folding.place import PLACE, is_after, literal_place, place_of_row
-from cdc_lakehouse.silver.folding.row_key import key_of
+from cdc_lakehouse.silver.folding.row_key import key_in_types_of, key_of
 from cdc_lakehouse.silver.writing.tombstones import not_below
 
 
@@ -45,13 +45,12 @@ def late_events(
     """`events` are those of the work that `facts` are about; one look at the keys of silver, or none."""
     if facts.lowest is None or not facts.may_be_old(before.applied):
         return LateEvents()
-    keys = [column.name for column in columns.key]
     lowest = (facts.lowest[0], 0) if facts.snapshot_rows else facts.lowest
     old = events.where(_may_be_old(before.applied)).select("key", PLACE).alias("event")
     at = F.col(f"event.{PLACE}")
     late = refused = _is_cleared(at, before.applied)
     for name, uri in (("row", lake.silver(before.table)), ("dead", lake.tombstones(before.table))):
-        places = _newest(session, uri, keys, lowest=lowest)
+        places = _newest(session, uri, columns, lowest=lowest)
         if places is None:
             continue
         known = F.col(f"{name}.{PLACE}")
@@ -77,9 +76,8 @@ def keys_behind(
     top, at = before.applied.top, (truncated.position[0], truncated.position[2])
     if top is None or at > top:
         return []
-    keys = [column.name for column in columns.key]
     uris = (lake.silver(before.table), lake.tombstones(before.table))
-    known = [_newest(session, uri, keys, lowest=at) for uri in uris]
+    known = [_newest(session, uri, columns, lowest=at) for uri in uris]
     is_behind = is_after(F.col(PLACE), literal_place(truncated))
     return [places.where(is_behind).select("key") for places in known if places is not None]
 
@@ -98,12 +96,12 @@ def _is_cleared(at: Column, applied: Applied) -> Column:
     return F.lit(False) if applied.cleared is None else is_after(literal_place(applied.cleared), at)
 
 
-def _newest(session: SparkSession, uri: str, keys: Sequence[str], *, lowest: Reached) -> DataFrame | None:
+def _newest(session: SparkSession, uri: str, columns: TableColumns, *, lowest: Reached) -> DataFrame | None:
     """The newest place of each key; what stands below `lowest` makes no event late. None without a table."""
     if schema_of(session, uri) is None:
         return None
     rows = session.read.format("delta").load(uri).where(not_below(lowest)).alias("own")
-    places = rows.select(key_of(keys), place_of_row("own").alias(PLACE))
+    places = rows.select(key_in_types_of(columns.key), place_of_row("own").alias(PLACE))
     return places.groupBy("key").agg(F.max(PLACE).alias(PLACE))
 
 

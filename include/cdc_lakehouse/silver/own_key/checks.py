@@ -38,8 +38,7 @@ def refuse_double_keys(
 ) -> None:
     """Silver knows what was before the work, unless some of that came late, or it has not all rows."""
     name, new = task.table.name, events(work)
-    keys = [column.name for column in columns.key]
-    doubles = DoubleKeys(events(rows), keys, _cleared(task, facts), name)
+    doubles = DoubleKeys(events(rows), columns.key, _cleared(task, facts), name)
     reached, uri = task.before.applied.reached, lake.silver(name)
     if task.before.seq == 0 or schema_of(session, uri) is None:
         doubles.refuse_among(new)

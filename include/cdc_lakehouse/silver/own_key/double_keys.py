@@ -6,18 +6,20 @@ have read it. So are two rows of one snapshot that are not alike.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
+from cdc_lakehouse.debezium import columns as source
 from cdc_lakehouse.debezium.operations import IMAGES, Operation
 from cdc_lakehouse.errors import KeyNotUniqueError
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.folding.commits import recommitted, with_one_commit
 from cdc_lakehouse.silver.folding.place import PLACE, is_after, literal_place, place_of_row
 from cdc_lakehouse.silver.folding.refold import of_keys
-from cdc_lakehouse.silver.folding.row_key import key_of
+from cdc_lakehouse.silver.folding.row_key import key_in_types_of
 from cdc_lakehouse.silver.writing.merge_plan import DELETED
 
 _AT, _CONTENT, _BEFORE = "_cdc_at", "_cdc_content", "_cdc_step_before"
@@ -30,7 +32,7 @@ class DoubleKeys:
 
     history: DataFrame
     """All events of bronze."""
-    keys: list[str]
+    key: Sequence[source.Column]
     cleared: Place | None
     """What stands before it is gone."""
     table: str
@@ -41,7 +43,7 @@ class DoubleKeys:
         wanted = self._numbers(work).where("creates > 0 or reads > 1").select("key").localCheckpoint()
         if wanted.isEmpty():
             return
-        known = of_keys(_as_events(silver, self.keys), wanted)
+        known = of_keys(_as_events(silver, self.key), wanted)
         walk = of_keys(_steps(work), wanted).unionByName(known, allowMissingColumns=True)
         found = self._doubles(walk).select("key").distinct().localCheckpoint()
         if not found.isEmpty():
@@ -107,9 +109,9 @@ def _steps(events: DataFrame) -> DataFrame:
     return events.select("key", "op", PLACE, *_COORDINATE, at.alias(_AT), content.alias(_CONTENT))
 
 
-def _as_events(silver: DataFrame, keys: list[str]) -> DataFrame:
+def _as_events(silver: DataFrame, key: Sequence[source.Column]) -> DataFrame:
     """Rows that are alive, as the events that they stand as."""
     if DELETED in silver.columns:
         silver = silver.where(~F.coalesce(F.col(DELETED), F.lit(False)))
     place = place_of_row("own").alias(PLACE)
-    return silver.alias("own").select(key_of(keys), F.col("_cdc_op").alias("op"), place)
+    return silver.alias("own").select(key_in_types_of(key), F.col("_cdc_op").alias("op"), place)

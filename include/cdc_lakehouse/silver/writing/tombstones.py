@@ -23,6 +23,7 @@ from cdc_lakehouse.lake.tables import allow_timestamps, create_if_missing, life_
 from cdc_lakehouse.silver.folding.fold import GONE
 from cdc_lakehouse.silver.folding.place import is_after, place_of_row
 from cdc_lakehouse.silver.folding.refold import REFOLDED
+from cdc_lakehouse.silver.folding.row_key import key_values_in_types_of
 
 _PLACE_COLUMNS = ("_cdc_position", "_cdc_tx_id", "_cdc_commit_ts")
 
@@ -52,12 +53,7 @@ def bury(
     else:
         known = session.read.format("delta").load(uri)
         if _key_types(known, columns) != _key_types(deletes, columns):
-            # Columns of the row may be the key: their types grow.
-            types = {each.name: each.dataType for each in deletes.schema}
-            own = [
-                F.col(key).cast(types[each.name]).alias(each.name)
-                for key, each in zip(keys, columns.key, strict=True)
-            ]
+            own = key_values_in_types_of(columns.key)
             kept = known.select(*own, *_PLACE_COLUMNS).unionByName(deletes)
             writer = kept.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     commit_step(lambda: writer.save(uri), session=session, uri=uri, read=read, cause=cause)
@@ -80,7 +76,9 @@ def without_buried(session: SparkSession, uri: str, changes: DataFrame, columns:
     if not DeltaTable.isDeltaTable(session, uri):
         return changes
     newest = F.max(F.struct("_cdc_position", "_cdc_tx_id")).alias("newest")
-    dead = session.read.format("delta").load(uri).groupBy(*(quoted(each.name) for each in columns.key))
+    known = session.read.format("delta").load(uri)
+    known = known.select(*key_values_in_types_of(columns.key), *_PLACE_COLUMNS)
+    dead = known.groupBy(*(quoted(each.name) for each in columns.key))
     places = dead.agg(newest).select(*(F.col(quoted(each.name)) for each in columns.key), "newest.*")
     is_older = is_after(place_of_row("dead"), place_of_row("change")) & F.col(f"change.{REFOLDED}")
     for each in columns.key:
