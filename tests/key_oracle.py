@@ -48,6 +48,23 @@ def rekeyed(rows: Iterable[Row], key: Sequence[str]) -> list[Row]:
     return kept
 
 
+def told_apart_by_topic(rows: Iterable[Row], column: str) -> list[Row]:
+    """The specification of `topic_column`: as if every message key ended with the topic."""
+    return [
+        {**row, "key": None if row["key"] is None else {**row["key"], column: row["topic"]}} for row in rows
+    ]
+
+
+def refuse_shared_keys(rows: Iterable[Row]) -> None:
+    """Raises `Refused` where two topics tell rows of one key."""
+    topics: dict[Any, str] = {}
+    for row in rows:
+        if row["error"] is None and row["op"] in ROW_OPS and row["key"] is not None:
+            key = tuple(row["key"].values())
+            if topics.setdefault(key, row["topic"]) != row["topic"]:
+                raise Refused("KEY_IN_TWO_TOPICS")
+
+
 def halves(row: Row, key: Sequence[str]) -> Iterator[Row]:
     """An update that changes the key is a delete and a create of one place, as of a changed message key."""
     before, after = key_in(row, "before", key), key_in(row, "after", key)

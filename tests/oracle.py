@@ -16,6 +16,7 @@ Place = tuple[int, ...]
 """Rule 2.1, compared from left to right; the Kafka offset is not part of it."""
 Silver = dict[Key, Row]
 FIRST_EPOCH = 0
+OLD_KEY = "__debezium.oldkey"
 
 
 class Refused(Exception):  # noqa: N818 - an outcome, named as the cases name it
@@ -40,6 +41,8 @@ class Event:
     row: Row
     unavailable: tuple[str, ...]
     snapshot: str
+    unsent: tuple[str, ...] = ()
+    """Columns of the row that the source had dropped by then: they stay as they were."""
 
 
 @dataclass(frozen=True)
@@ -87,23 +90,54 @@ def event_of(row: Row) -> Event:
         row=row,
         unavailable=tuple(row["unavailable"] or ()),
         snapshot=row.get("snapshot", "false"),
+        unsent=tuple(row.get("unsent", ())),
     )
+
+
+def with_dropped_columns(rows: Iterable[Row], *, policy: str) -> list[Row]:
+    """The specification of `on_dropped_column`: columns that the newest writer does not send are dropped.
+
+    `sent` of a row has the columns of its writer. What is created has no value there, unless it is the row of
+    another key.
+    """
+    found = list(rows)
+    events = [row for row in found if row["error"] is None and row["op"] in ROW_OPS]
+    newest = max(events, key=lambda row: (row.get("epoch", FIRST_EPOCH), *row["position"]), default=None)
+    dropped = [] if newest is None else [name for row in events for name in row["sent"] - newest["sent"]]
+    if policy == "as_null":
+        return [_without(row, dropped) for row in found]
+    return [
+        {**row, "unsent": [name for name in dict.fromkeys(dropped) if name not in row["sent"]]}
+        if row["op"] in ("u", "r") or OLD_KEY in (row["headers"] or ())
+        else row
+        for row in found
+    ]
+
+
+def _without(row: Row, dropped: list[str]) -> Row:
+    if row["after"] is None:
+        return row
+    return {**row, "after": {name: None if name in dropped else row["after"][name] for name in row["after"]}}
 
 
 def with_one_commit_per_transaction(events: list[Event]) -> list[Event]:
     """Rule 2.2: a transaction that is sent again may name another commit before it."""
-    commits: dict[Place, int] = {}
+    commits: dict[tuple[Any, ...], int] = {}
     for event in events:
-        epoch, phase, commit, *_ = event.place
         if event.tx is not None:
-            of: Place = (epoch, phase, event.tx)
-            commits[of] = min(commit, commits.get(of, commit))
+            commit = event.place[2]
+            commits[transaction(event)] = min(commit, commits.get(transaction(event), commit))
     return [
         event
         if event.tx is None
-        else replace(event, place=(*event.place[:2], commits[(*event.place[:2], event.tx)], *event.place[3:]))
+        else replace(event, place=(*event.place[:2], commits[transaction(event)], *event.place[3:]))
         for event in events
     ]
+
+
+def transaction(event: Event) -> tuple[Any, ...]:
+    """Two servers that share a table may give one number to two of them."""
+    return (event.row.get("topic"), *event.place[:2], event.tx)
 
 
 class History:
@@ -155,14 +189,15 @@ class History:
 
     def _after(self, event: Event, image: Image | None) -> Image:
         """§3: what the event does not say is what the row had, under its old key where that changed."""
-        values = {name: value for name, value in event.row["after"].items() if name not in event.unavailable}
-        before = self._before_key_change(event) if event.op == "c" and event.unavailable else image
+        untold = {*event.unavailable, *event.unsent}
+        values = {name: value for name, value in event.row["after"].items() if name not in untold}
+        before = self._before_key_change(event) if event.op == "c" and untold else image
         if before is None or before.deleted:
             return Image({**values, **event.row["key"]}, event, unknown=event.unavailable)
         unknown = tuple(
             name for name in event.unavailable if name in before.unknown or name not in before.values
         )
-        kept = {name: before.values.get(name) for name in event.unavailable}
+        kept = {name: before.values.get(name) for name in untold}
         return Image({**kept, **values, **event.row["key"]}, event, unknown=unknown)
 
     def _before_key_change(self, created: Event) -> Image | None:
@@ -178,7 +213,8 @@ class History:
 
 
 def same_place_in_log(one: Event, other: Event) -> bool:
-    return (one.place[0], one.tx, one.place[4]) == (other.place[0], other.tx, other.place[4])
+    places = [(each.row.get("topic"), each.place[0], each.tx, each.place[4]) for each in (one, other)]
+    return places[0] == places[1]
 
 
 def clearings(events: list[Event]) -> Iterator[Event]:

@@ -29,6 +29,10 @@ class Table(_Part):
     """Column -> `short`, `int`, `long`, `float`, `double`, `string`, `date`, `timestamp`, `decimal(p,s)` or
     `enum(a,b)`; a key's is required unless it ends in `?`, any other's if it ends in `!`."""
     mode: Literal["upsert", "append"] = "upsert"
+    topic_column: str = ""
+    """The setting of that name; silver's key ends with it."""
+    shared_keys: Literal["refuse", "one_row"] = "refuse"
+    on_dropped_column: Literal["keep", "as_null"] = "keep"
     own_key: tuple[str, ...] = ()
     """`key` of the table in the pipeline: columns that tell its rows apart instead of the message key."""
     deletes: Literal["hard", "soft"] = "hard"
@@ -48,12 +52,17 @@ class Table(_Part):
         return any(each != types[0] for each in types)
 
     @property
+    def drops_columns(self) -> bool:
+        """Whether the writer of the last batch lacks a column that another one sends."""
+        return any(not each.keys() <= self._sent[-1].keys() for each in self._sent)
+
+    @property
     def _sent(self) -> list[dict[str, str]]:
         return [self.columns, *self.columns_from_batch.values()]
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """Columns of silver's key."""
+        """Columns of silver's key, as the source sends them."""
         return self.own_key or self.key
 
 
@@ -71,6 +80,8 @@ class CaseEvent(_Part):
     """One Kafka record. Without `op` and `value_hex` it is a tombstone."""
 
     at: Coordinate
+    topic: str = ""
+    """Behind the name of the case, where several topics feed the table; each has partitions of its own."""
     batch: int = 1
     op: str | None = None
     key: Row | None = None
@@ -109,7 +120,7 @@ class BronzeRow(_Part):
 class Refusal(_Part):
     """Silver is not touched."""
 
-    error: Literal["SCHEMA_MISFIT", "KEY_NOT_TOLD", "KEY_NOT_UNIQUE"]
+    error: Literal["SCHEMA_MISFIT", "KEY_NOT_TOLD", "KEY_NOT_UNIQUE", "KEY_IN_TWO_TOPICS"]
 
 
 class Case(_Part):
@@ -135,11 +146,16 @@ class Case(_Part):
         return TOPIC_PREFIX + self.name
 
     @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.topic + event.topic for event in self.events))
+
+    @property
     def concerns_the_table(self) -> bool:
-        """Whether it opens a source epoch, clears the table or filters it."""
+        """Whether it opens a source epoch, clears the table, filters it or names its topics."""
         rows = () if isinstance(self.silver, Refusal) else self.silver
         opens = any(row["_cdc_position"][0] > 0 for row in rows)
-        return opens or bool(self.table.filter) or any(event.op == "t" for event in self.events)
+        topics = len(self.topics) > 1
+        return opens or topics or bool(self.table.filter) or any(event.op == "t" for event in self.events)
 
     @property
     def history_option(self) -> bool | dict[str, tuple[str, ...]]:
@@ -160,6 +176,11 @@ class Case(_Part):
         writers = [self.table.columns, *self.table.columns_from_batch.values()]
         names = (name for columns in writers for name in columns)
         return tuple(dict.fromkeys([*names, *self.table.side_columns]))
+
+    @property
+    def silver_columns(self) -> tuple[str, ...]:
+        """Of silver and its history, but for the system's."""
+        return (*self.all_columns, self.table.topic_column) if self.table.topic_column else self.all_columns
 
 
 def read_case(path: Path) -> Case:

@@ -94,7 +94,7 @@ class Writer:
         partition, offset = event.coordinate
         headers = tuple((name, text.encode()) for name, text in event.headers.items())
         key, value = self._key(event), self._value(event)
-        return KafkaRecord(self.case.topic, partition, offset, key, value, headers)
+        return KafkaRecord(self.case.topic + event.topic, partition, offset, key, value, headers)
 
     def _key(self, event: CaseEvent) -> bytes | None:
         if event.key_hex is not None:

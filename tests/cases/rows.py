@@ -79,14 +79,14 @@ def specified_silver(case: Case, row: Row) -> Row:
 
 
 def _told(row: Row, case: Case) -> Row:
-    own = {name: _plain(row.get(name)) for name in case.all_columns}
+    own = {name: _plain(row.get(name)) for name in case.silver_columns}
     rare = {name: row[name] for name in RARE if row.get(name)}
     return {**own, **{name: row[name] for name in SYSTEM}, **rare}
 
 
 def told_history(case: Case, row: Row) -> Row:
     """A row of the table or of the oracle, whose places are plain lists."""
-    own = {name: _plain(row.get(name)) for name in case.all_columns}
+    own = {name: _plain(row.get(name)) for name in case.silver_columns}
     places = {name: _place(row[name]) for name in ("_cdc_from", "_cdc_to")}
     rare = {"_cdc_incomplete": row["_cdc_incomplete"]} if row["_cdc_incomplete"] else {}
     return {**own, "_cdc_op": row["_cdc_op"], **places, **rare}
@@ -105,7 +105,9 @@ def in_key_order(case: Case, rows: list[Row]) -> list[Row]:
     """By key, null first; rows of events by position, and by coordinate where it is the same."""
     if case.table.mode == "append":
         return sorted(rows, key=lambda row: (row["_cdc_position"], row.get("_cdc_coordinate", ""), str(row)))
-    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in case.table.identity])
+    topic = [case.table.topic_column] if case.table.topic_column else []
+    names = [*case.table.identity, *topic]
+    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
 
 
 def _own(struct: Row | None, columns: tuple[str, ...]) -> Row | None:

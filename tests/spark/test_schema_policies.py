@@ -23,7 +23,13 @@ from shapes import (  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze import schemas as bronze_schemas
 from cdc_lakehouse.contract import TableStatus
-from cdc_lakehouse.errors import KeySchemaDriftError, SchemaChangedError, SchemaMisfitError
+from cdc_lakehouse.debezium import columns
+from cdc_lakehouse.errors import (
+    ColumnDroppedError,
+    KeySchemaDriftError,
+    SchemaChangedError,
+    SchemaMisfitError,
+)
 
 INT, TEXT = shapes({"a": "int"}, {"a": "string"})
 OTHER = table_of("other", "cases.other")
@@ -218,7 +224,8 @@ def test_records_of_a_wider_key_that_an_earlier_release_refused_are_taken_by_a_r
     chain.merge(SHAPED)
     know(chain, long_key)
     with monkeypatch.context() as earlier:
-        earlier.setattr(bronze_schemas, "_widened_key", lambda key, _texts, **_facts: key)
+        for module in (bronze_schemas, columns):
+            earlier.setattr(module, "widened_key", lambda existing, new: existing or new)
         chain.ingest(SHAPED, [record(long_key, 1, 2**31, a=2), record(long_key, 2, 1, op="u", a=3)])
     with pytest.raises(KeySchemaDriftError, match="bigint"):
         chain.merge(SHAPED)
@@ -228,6 +235,48 @@ def test_records_of_a_wider_key_that_an_earlier_release_refused_are_taken_by_a_r
 
     assert rows(chain) == {1: {"a": 3}, 2**31: {"a": 2}}
     assert ("widened", "id", "int", "bigint") in {line[:4] for line in logged(chain)}
+
+
+def test_a_dropped_column_is_told_once_and_again_when_it_comes_back(chain):
+    both, one, again = shapes({"a": "int", "b": "int"}, {"a": "int"}, {"a": "int", "b": "int", "c": "int"})
+    know(chain, both)
+    chain.ingest(SHAPED, [record(both, 0, 1, a=1, b=1), record(both, 1, 2, a=2, b=2)])
+    chain.merge(SHAPED)
+    know(chain, one)
+    chain.ingest(SHAPED, [record(one, 2, 1, op="u", a=3)])
+    result = chain.merge(SHAPED)
+    chain.ingest(SHAPED, [record(one, 3, 3, a=4)])
+    chain.merge(SHAPED)
+
+    assert result.counts["columns_dropped"] == 1
+    assert rows(chain) == {1: {"a": 3, "b": 1}, 2: {"a": 2, "b": 2}, 3: {"a": 4, "b": None}}
+    assert logged(chain) == [("dropped", "b", "int", "keep", [SECOND])]
+    know(chain, again)
+    chain.ingest(SHAPED, [record(again, 4, 3, op="u", a=5, b=6, c=7)])
+    chain.merge(SHAPED)
+    assert [line[:2] for line in logged(chain)] == [("dropped", "b"), ("sent_again", "b"), ("added", "c")]
+
+
+@pytest.mark.parametrize(
+    ("table", "error"),
+    [(STRICT, SchemaChangedError), (table_of(NAME, on_dropped_column="stop"), ColumnDroppedError)],
+)
+def test_a_table_may_stop_at_a_dropped_column_until_somebody_takes_it(table, error, chain):
+    both, one = shapes({"a": "int", "b": "int"}, {"a": "int"})
+    know(chain, both)
+    chain.ingest(table, [record(both, 0, 1, a=1, b=1), record(both, 1, 2, a=2, b=2)])
+    chain.merge(table)
+    know(chain, one)
+    chain.ingest(table, [record(one, 2, 1, op="u", a=3)])
+    with pytest.raises(error, match="b"):
+        chain.merge(table)
+    assert rows(chain)[1] == {"a": 1, "b": 1}
+
+    chain.merge(table_of(NAME, on_dropped_column="as_null"))
+    chain.ingest(table, [record(one, 3, 2, op="u", a=4)])
+    chain.merge(table)
+
+    assert rows(chain) == {1: {"a": 3, "b": None}, 2: {"a": 4, "b": None}}
 
 
 def test_a_table_that_begins_behind_a_change_has_the_newest_type(chain):

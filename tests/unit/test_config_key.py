@@ -18,9 +18,22 @@ def test_a_key_has_the_names_of_silver(load_orders):
     assert table.key == ("number", "mail")
 
 
+def test_the_topic_of_several_may_be_a_column_of_the_key(load_orders):
+    table = load_orders("topic_column: shard\n    shared_keys: one_row")
+
+    assert (table.topic_column, table.shared_keys) == ("shard", "one_row")
+    assert load_orders("group: slow").shared_keys == "refuse"
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
+        (
+            "mode: append\n    topic_column: shard",
+            "`topic_column` is for silver with a row per key; with `mode: append` it has `_cdc_topic`",
+        ),
+        ("topic_column: _cdc_topic", "`topic_column` '_cdc_topic': names that start with _cdc_ are ours"),
+        ("shared_keys: yes", "`shared_keys` must be 'refuse' or 'one_row', not 'yes'"),
         ("key: id", "`key` must be a list, not 'id'"),
         ("key: []", "`key` is empty"),
         ("key: [id, ID]", "`key` names 'ID' twice"),

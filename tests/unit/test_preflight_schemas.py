@@ -7,10 +7,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from cdc_lakehouse.config.models import Mode
+from cdc_lakehouse.config.models import Mode, Table
 from cdc_lakehouse.contract import ExitCode
+from cdc_lakehouse.preflight.findings import Level
 from cdc_lakehouse.preflight.inequalities import unseen_finding
-from cdc_lakehouse.preflight.schemas import TopicSchemas, read_schemas, topic_schema_findings
+from cdc_lakehouse.preflight.schemas import (
+    TopicSchemas,
+    read_schemas,
+    shared_key_findings,
+    topic_schema_findings,
+)
 from cdc_lakehouse.registry.versions import Version
 
 KEY = json.dumps({"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]})
@@ -42,6 +48,22 @@ def test_a_dropped_column_may_be_of_any_type_and_must_exist():
     assert [each.sentence for each in found[1:]] == [
         "drop_columns names od, which the newest schema does not have"
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "levels"),
+    [
+        ({}, [Level.WARNING]),
+        ({"topics": ("a",)}, []),
+        ({"topic_column": "shard"}, []),
+        ({"shared_keys": "one_row"}, []),
+        ({"mode": "append"}, []),
+    ],
+)
+def test_a_table_of_several_topics_is_asked_what_a_shared_key_is(settings, levels):
+    table = Table.model_validate({"name": "orders", "topics": ("a", "b"), **settings})
+
+    assert [each.level for each in shared_key_findings(table)] == levels
 
 
 class ScriptedRegistry:

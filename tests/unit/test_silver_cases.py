@@ -37,8 +37,8 @@ from cdc_lakehouse.debezium.incompatible import with_side_columns
 from cdc_lakehouse.debezium.plans import DecodePlans
 from epochs_oracle import Epochs  # type: ignore[import-not-found]
 from history_oracle import history_of  # type: ignore[import-not-found]
-from key_oracle import rekeyed  # type: ignore[import-not-found]
-from oracle import Refused, silver_of  # type: ignore[import-not-found]
+from key_oracle import refuse_shared_keys, rekeyed, told_apart_by_topic  # type: ignore[import-not-found]
+from oracle import Refused, silver_of, with_dropped_columns  # type: ignore[import-not-found]
 
 
 def by_name(case: Case) -> str:
@@ -80,12 +80,26 @@ def kafka_batch(sent: list[KafkaRecord]) -> pa.RecordBatch:
 def bronze_of(case: Case) -> list[dict[str, Any]]:
     """As the oracles take it, with the epochs of all drains and silver's key."""
     epochs, rows = Epochs(), []
-    snapshots = [{"snapshot": event.position.snapshot} for event in case.events]
+    snapshots = [
+        {
+            "snapshot": event.position.snapshot,
+            "topic": case.topic + event.topic,
+            "sent": set(case.columns_of_batch(event.batch)),
+        }
+        for event in case.events
+    ]
     told = [{**row, **snapshot} for row, snapshot in zip(expected_bronze(case), snapshots, strict=True)]
     batches = [event.batch for event in case.events]
     for batch in sorted(set(batches)):
         rows += epochs.drain(row for row, of in zip(told, batches, strict=True) if of == batch)
-    return rekeyed(rows, case.table.own_key) if case.table.own_key else rows
+    if case.table.mode == "upsert" and case.table.drops_columns:
+        rows = with_dropped_columns(rows, policy=case.table.on_dropped_column)
+    rows = rekeyed(rows, case.table.own_key) if case.table.own_key else rows
+    if case.table.topic_column:
+        return list(told_apart_by_topic(rows, case.table.topic_column))
+    if case.table.shared_keys == "refuse" and case.table.mode == "upsert":
+        refuse_shared_keys(rows)
+    return list(rows)
 
 
 def folded(case: Case) -> list[dict[str, Any]]:

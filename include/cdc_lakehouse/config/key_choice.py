@@ -1,4 +1,4 @@
-"""The setting `key` of a table: which columns tell its rows apart, instead of Kafka's message key."""
+"""The settings `key` and `topic_column` of a table: what tells its rows apart beside Kafka's message key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from cdc_lakehouse.config.column_choice import ColumnChoice, Mask
+from cdc_lakehouse.config.column_choice import ColumnChoice, Mask, SilverName
 from cdc_lakehouse.config.values import Text
 
 Key = Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -27,6 +27,15 @@ def _fitting(key: Key | None, info: ValidationInfo) -> Key | None:
 
 
 KeyChoice = Annotated[Key | None, AfterValidator(_fitting)]
+
+
+def _of_upsert(name: str | None, info: ValidationInfo) -> str | None:
+    if name is not None and info.data.get("mode") == "append":
+        raise ValueError("is for silver with a row per key; with `mode: append` it has `_cdc_topic`")
+    return name
+
+
+TopicColumn = Annotated[SilverName | None, AfterValidator(_of_upsert)]
 
 
 def _refuse_ours_and_doubles(key: Key) -> None:

@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from cdc_lakehouse.config.column_choice import ColumnChoice
 from cdc_lakehouse.config.history_choice import HistoryChoice
-from cdc_lakehouse.config.key_choice import KeyChoice
+from cdc_lakehouse.config.key_choice import KeyChoice, TopicColumn
 from cdc_lakehouse.config.values import (
     CheckpointRetention,
     Cron,
@@ -77,6 +77,18 @@ class OnSchemaChange(StrEnum):
     EVOLVE = "evolve"
     STRICT = "strict"
     SIDE_COLUMN = "side_column"
+
+
+class SharedKeys(StrEnum):
+    REFUSE = "refuse"
+    ONE_ROW = "one_row"
+
+
+class OnDroppedColumn(StrEnum):
+    KEEP = "keep"
+    AS_NULL = "as_null"
+    """YAML reads a bare `null` as nothing."""
+    STOP = "stop"
 
 
 class Connections(_Section):
@@ -146,6 +158,10 @@ class TableOptions(_Section):
     """When the source's columns change: `evolve` adds columns and widens types, and stops silver of the table
     at a type that cannot hold what is there; `side_column` gives the values of such a type a column of their
     own, `x__v2` beside `x`; `strict` stops silver at any change until a person has taken it."""
+    on_dropped_column: OnDroppedColumn = OnDroppedColumn.KEEP
+    """What silver has of a column that the source does not send any more: `keep` leaves every row the value
+    that was sent last; `as_null` makes it NULL in all rows; `stop` stops silver of the table until a person
+    has chosen one of them."""
     quarantine_limit: QuarantineLimit = QuarantineLimit()
     deletion_vectors: bool = True
     """Whether silver marks rows as gone instead of writing their files again; `false` for readers that do not
@@ -177,6 +193,12 @@ class Table(TableOptions):
     """Columns of silver that tell its rows apart, instead of Kafka's message key. No two rows of the source
     may have the same values there at one time, and none NULL; a source that shows otherwise stops silver of
     the table."""
+    topic_column: TopicColumn = None
+    """A column of this name in silver has the topic that a row came from, and is part of its key: for a table
+    that several topics feed whose rows count from one in each of them, as shards and tenants do."""
+    shared_keys: SharedKeys = SharedKeys.REFUSE
+    """What a key is that two topics of the table tell, without `topic_column`: `refuse` stops silver of the
+    table at it; `one_row` takes it for one row, whichever topic tells it, as where a table was renamed."""
     filter: Text | None = None
     """A condition in SQL on silver's columns: silver has the rows for which it is true, and loses a row, or
     gets it with all its values, when that changes."""

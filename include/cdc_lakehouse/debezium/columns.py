@@ -37,6 +37,8 @@ class TableColumns:
     key: tuple[Column, ...]
     """None while no schema of a key is known: the table is keyless, or has been truncated only."""
     row: tuple[Column, ...]
+    topic: str | None = None
+    """The column of silver's key that is the topic of its rows, where the table has one."""
 
 
 def columns_of(

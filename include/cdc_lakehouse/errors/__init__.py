@@ -41,6 +41,7 @@
         ├── ClusterChangedError       CLUSTER_CHANGED
         ├── IncompatibleSchemaError   INCOMPATIBLE_SCHEMA
         ├── SchemaChangedError        SCHEMA_CHANGED
+        ├── ColumnDroppedError        COLUMN_DROPPED
         ├── SchemaMisfitError         SCHEMA_MISFIT
         ├── QuarantineLimitError      QUARANTINE_LIMIT
         ├── QuarantineOpenError       QUARANTINE_OPEN
@@ -48,6 +49,7 @@
         ├── KeySchemaDriftError       KEY_SCHEMA_DRIFT
         ├── KeyNotToldError           KEY_NOT_TOLD
         ├── KeyNotUniqueError         KEY_NOT_UNIQUE
+        ├── KeyInTwoTopicsError       KEY_IN_TWO_TOPICS
         ├── SchemaConflictError       SCHEMA_CONFLICT
         ├── UnsupportedEventError     UNSUPPORTED_EVENT
         ├── ForeignCommitError        FOREIGN_COMMIT
@@ -89,6 +91,7 @@ from cdc_lakehouse.errors.configuration import (
 from cdc_lakehouse.errors.data import (
     BronzeBehindError,
     ClusterChangedError,
+    ColumnDroppedError,
     DataError,
     ForeignCommitError,
     ForeignRowsError,
@@ -110,6 +113,7 @@ from cdc_lakehouse.errors.data import (
     WrongTableError,
 )
 from cdc_lakehouse.errors.own_key import (
+    KeyInTwoTopicsError,
     KeyNotToldError,
     KeyNotUniqueError,
 )
@@ -145,6 +149,7 @@ __all__ = [
     "CaseUnknownError",
     "CheckpointTakenError",
     "ClusterChangedError",
+    "ColumnDroppedError",
     "ConfigError",
     "ConnectUnavailableError",
     "DataError",
@@ -158,6 +163,7 @@ __all__ = [
     "InvalidPipelineError",
     "InvalidShapeError",
     "KafkaMovedError",
+    "KeyInTwoTopicsError",
     "KeyNotToldError",
     "KeyNotUniqueError",
     "KeySchemaDriftError",

@@ -144,7 +144,7 @@ class InvalidShapeError(ConfigError):
     advice = "Correct the pipeline file. Silver was left as it is; bronze has all columns and goes on."
     table: str
     setting: str
-    """`columns.<key>`, `filter` or `key`."""
+    """`columns.<key>`, `filter`, `key` or `topic_column`."""
     problem: str
 
 
@@ -158,7 +158,7 @@ class ShapeChangedError(ConfigError):
     )
     table: str
     changed: str
-    """`filter`, `key`, the secret of the masks, or the columns that were something else."""
+    """`filter`, `key`, `topic_column`, the secret of the masks, or the columns that were something else."""
 
 
 class HistoryShapeChangedError(ConfigError):

@@ -99,6 +99,18 @@ class SchemaChangedError(DataError):
     """All columns that changed, with the schema that is the first to say so where it is known."""
 
 
+class ColumnDroppedError(DataError):
+    code = "COLUMN_DROPPED"
+    sentence = "the source of {table} does not send {columns} any more, and it says `on_dropped_column: stop`"
+    advice = (
+        "Silver was left as it is; bronze goes on. To go on set `on_dropped_column: keep` (rows keep the "
+        "value that was sent last) or `as_null` (it becomes NULL in all rows of silver; bronze keeps it), "
+        "clear `silver_merge`, and set it back."
+    )
+    table: str
+    columns: str
+
+
 class SchemaMisfitError(DataError):
     code = "SCHEMA_MISFIT"
     sentence = "{count} record(s) of {table} hold values that fit no type of the table: {diff}"

@@ -1,4 +1,4 @@
-"""Exit 65: the source does not keep what a table's `key` says of it."""
+"""Exit 65: the source does not keep what a table's key says of it."""
 
 from __future__ import annotations
 
@@ -34,6 +34,25 @@ class KeyNotUniqueError(DataError):
     table: str
     columns: str
     """Names of the key's columns."""
+    first: str
+    second: str
+    """Coordinates."""
+
+
+class KeyInTwoTopicsError(DataError):
+    code = "KEY_IN_TWO_TOPICS"
+    sentence = (
+        "{count} key(s) of {table} are told by two of its topics, whose rows would overwrite each other; "
+        "first {first} and {second}"
+    )
+    advice = (
+        "Silver was left as it is; bronze goes on. If each topic has rows of its own (shards, tenants): set "
+        "`topic_column: shard` for the table, or another name, and delete silver's folder if there is one. "
+        "If they tell the same rows (the table was renamed): set `shared_keys: one_row`. Then clear "
+        "`silver_merge`."
+    )
+    table: str
+    count: int
     first: str
     second: str
     """Coordinates."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cdc_lakehouse.lake.place import Place
@@ -24,6 +24,8 @@ class Applied:
     """Whether rows came from other keys whose values bronze did not hold yet: it may have them by now."""
     made_by: dict[str, Any] | None = None
     """The settings that chose columns and rows (`silver.made_by`); None where silver has what bronze has."""
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    """Column that the newest writer does not send -> what silver has in it (`on_dropped_column`)."""
     follows: int | None = None
     """The version of silver that the step was made for: it knows nothing of what others did behind it."""
 
@@ -43,6 +45,7 @@ class Applied:
             "unfilled": self.unfilled,
             "made_by": self.made_by,
             "follows": self.follows,
+            **({"dropped": dict(self.dropped)} if self.dropped else {}),
         }
 
     @classmethod
@@ -57,6 +60,7 @@ class Applied:
             unfilled=document["unfilled"],
             made_by=document.get("made_by"),
             follows=document.get("follows"),
+            dropped=document.get("dropped", {}),
         )
 
 

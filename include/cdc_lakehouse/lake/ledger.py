@@ -293,3 +293,12 @@ def topic_of(source: str) -> str:
 
 def topics_of(ledger: Ledger) -> frozenset[str]:
     return frozenset(map(topic_of, ledger.sources))
+
+
+def topics_with_records(ledger: Ledger) -> frozenset[str]:
+    """Return the topics of which any offset was passed."""
+    return frozenset(
+        topic_of(source)
+        for source, partitions in ledger.sources.items()
+        if any(progress.end > progress.floor for progress in partitions.values())
+    )

@@ -95,6 +95,17 @@ def archived_text(archives: str, topic: str, ref: SchemaRef) -> str | None:
     return texts.pop() if len(texts) == 1 else None
 
 
+def archived_values(archives: str, topic: str) -> Mapping[SchemaRef, str]:
+    """Value schemas that records of `topic` may have, but for those that two archives know differently."""
+    texts: dict[SchemaRef, set[str]] = {}
+    for folder in files.folders(archives):
+        archive = SchemaArchive(folder.uri)
+        for ref in archive.topic(topic).values:
+            if (text := archive.text(ref)) is not None:
+                texts.setdefault(ref, set()).add(text)
+    return {ref: found.pop() for ref, found in texts.items() if len(found) == 1}
+
+
 def _opened(uri: str) -> Mapping[str, Any] | None:
     try:
         text = files.read_text_if_there(uri)

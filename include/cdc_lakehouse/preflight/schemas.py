@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from cdc_lakehouse.config.models import Mode, Pipeline
+from cdc_lakehouse.config.models import Mode, Pipeline, SharedKeys, Table
 from cdc_lakehouse.debezium.columns import TableColumns, columns_of, unknown_types
 from cdc_lakehouse.debezium.schema_facts import facts_of, row_fields
 from cdc_lakehouse.errors import KeylessUpsertError, LakehouseError
@@ -44,6 +44,7 @@ def schema_findings(pipeline: Pipeline, registry: Subjects) -> Iterator[Finding]
             yield from topic_schema_findings(
                 table.name, topic, schemas, dropped=dropped, mode=table.mode, own_key=own
             )
+        yield from shared_key_findings(table)
     yield unseen_finding()
 
 
@@ -92,6 +93,18 @@ def topic_schema_findings(
         )
     columns_at_source = (column for column in facts_of(schemas.value) if column.name not in dropped)
     yield from inequality_findings(subject, columns_at_source)
+
+
+def shared_key_findings(table: Table) -> Iterator[Finding]:
+    """A warning for a table of several topics that does not say what a key is that two of them tell."""
+    is_decided = table.topic_column is not None or table.shared_keys is SharedKeys.ONE_ROW
+    if len(table.topics) > 1 and not is_decided and table.mode is not Mode.APPEND:
+        yield Finding.warning(
+            f"keys of {table.name}",
+            f"{len(table.topics)} topics feed it, and a key that two of them tell stops its silver",
+            "If each topic has rows of its own, set topic_column; if they tell the same rows, set "
+            "shared_keys: one_row. Each merge looks through the keys of all of bronze meanwhile.",
+        )
 
 
 def _own_key(subject: str, columns: TableColumns, names: Sequence[str]) -> Finding:

@@ -23,6 +23,7 @@ from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import ROW_OPS, bronze_rows, changed_behind, work_of
+from cdc_lakehouse.silver.schema.dropped import unsent_of
 from cdc_lakehouse.silver.work import Work
 
 _APPENDED = (*ROW_OPS, Operation.TRUNCATE)
@@ -39,14 +40,31 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
     work = history.where(work_of(task.held, task.work) | behind)
     facts = examine(work, table=name, by_key=False)
+    unsent = unsent_of(
+        task.table,
+        lake.archives,
+        columns,
+        held=task.held,
+        before=task.before.applied,
+        newest=facts.newest_writers,
+        highest=facts.highest,
+    )
     events = work.where(F.col("decode_error").isNull() & F.col("op").isin(*_APPENDED))
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     return Changes(
         rows=appended(events, columns, tells_row=tells_row(events, columns, archives=lake.archives)),
         work=Work(
-            history, events, keys=None, columns=columns, facts=facts, undecodable=undecodable, parked=0
+            history,
+            events,
+            keys=None,
+            columns=columns,
+            facts=facts,
+            undecodable=undecodable,
+            parked=0,
+            treated=unsent.columns.treated,
+            dropped=unsent.columns,
         ),
-        applied=Applied(),
+        applied=Applied(dropped=unsent.columns.treated),
     )
 
 

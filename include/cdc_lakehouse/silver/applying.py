@@ -70,6 +70,8 @@ def _plan(task: MergeTask, changes: Changes, rows: DataFrame) -> MergePlan:
         lacking=changes.lacking,
         cleared=None if cleared == task.before.applied.cleared else cleared,
         refolds=REFOLDED in rows.columns,
+        dropped=frozenset(changes.work.dropped.treated),
+        emptied=changes.work.dropped.emptied if task.before.seq else (),
         events=changes.facts.events,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from cdc_lakehouse.config.mask_secret import MaskSecret
 from cdc_lakehouse.config.models import Deletes, Table
@@ -65,15 +66,22 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
         found = replace(found, rows=kept)
     reached = max((each for each in (applied.reached, facts.highest) if each is not None), default=None)
     unfilled = found.unfilled or (before.unfilled and not work.fills)
+    if work.dropped.nulls:
+        found = replace(found, rows=_emptied(found.rows, work.dropped.nulls))
     rows, outside = _inside(task.table, found, work)
     made_by = settings_of(task.table, secret)
     return Changes(
         rows=rows,
         work=work,
-        applied=replace(applied, reached=reached, unfilled=unfilled, made_by=made_by),
+        applied=replace(applied, reached=reached, unfilled=unfilled, made_by=made_by, dropped=work.treated),
         lacking=found.lacking,
         outside=outside,
     )
+
+
+def _emptied(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    nothing = {name: F.lit(None).cast(rows.schema[name].dataType) for name in names if name in rows.columns}
+    return rows.withColumns(nothing)
 
 
 def _inside(table: Table, found: Folded, work: Work) -> tuple[DataFrame, int | None]:

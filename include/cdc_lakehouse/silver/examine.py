@@ -6,7 +6,7 @@ Numbers only, so that Spark keeps them in hash tables; what needs more is asked 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.avro.faults import ValueFault
+from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.errors import KeySchemaDriftError, UnsupportedEventError
 from cdc_lakehouse.lake.applied import Applied, Reached
@@ -58,6 +59,8 @@ class WorkFacts:
     sends_again: bool = False
     """Whether a transaction names two commits before it."""
     deletes: int = 0
+    newest_writers: Mapping[str, SchemaRef] = field(default_factory=dict)
+    """Topic -> value schema of its newest event, where that has a number."""
     snapshot_rows: int = 0
     """Rows that a snapshot read: older than any streamed event of their epoch, whatever their commits say."""
 
@@ -112,6 +115,7 @@ def examine(rows: DataFrame, *, table: str, topics: int = 1, by_key: bool = True
         sends_again=_sum(found, "recommitted") > 0,
         deletes=_sum(found, "deletes"),
         snapshot_rows=_sum(found, "snapshot_rows"),
+        newest_writers=_newest_writers(epochs),
     )
 
 
@@ -143,6 +147,8 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
         F.max_by(commit, F.when(is_streamed, F.col("offset"))).alias("last_commit"),
         F.max(F.when(is_streamed, F.col("offset"))).alias("last_offset"),
         F.max(F.when(ends_snapshot, F.col("source.tx_id"))).alias("ended"),
+        F.max_by("value_schema_id", F.when(is_row, F.col("offset"))).alias("writer"),
+        F.max(F.when(is_row, F.col("offset"))).alias("last_row"),
     )
     sent_again = F.col("tx_id").isNotNull() & (F.col("lowest_commit") < F.col("highest_commit"))
     by_partition = by_transaction.groupBy(*_PLACE).agg(
@@ -154,6 +160,7 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
         F.max("highest_streamed").alias("highest_streamed"),
         F.max_by("last_commit", "last_offset").alias("last_commit"),
         F.max("ended").alias("ended"),
+        F.max_by("writer", "last_row").alias("writer"),
     )
     found: list[Row] = by_partition.collect()
     return found
@@ -180,6 +187,13 @@ def _ended(rows: list[Row]) -> int | None:
 
 def _turned_back(row: Row) -> bool:
     return row["last_commit"] is not None and row["last_commit"] < row["highest_streamed"]
+
+
+def _newest_writers(epochs: list[Row]) -> dict[str, SchemaRef]:
+    """Of the partition that has come furthest in the source's log."""
+    in_order = sorted(epochs, key=lambda row: (row[SOURCE_EPOCH], row["highest_commit"]))
+    newest = {row["topic"]: row["writer"] for row in in_order}
+    return {topic: writer for topic, writer in newest.items() if writer is not None}
 
 
 def _sum(rows: list[Row], name: str) -> int:

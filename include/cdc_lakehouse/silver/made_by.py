@@ -21,12 +21,13 @@ from cdc_lakehouse.silver.columns.shape import reshaped
 
 def settings_of(table: Table, secret: MaskSecret | None) -> dict[str, Any] | None:
     """As a ledger keeps them; None of a table whose silver has what bronze has."""
-    if table.columns.is_all and table.filter is None and table.key is None:
+    if table.columns.is_all and not any((table.filter, table.key, table.topic_column)):
         return None
     return {
         "columns": table.columns.model_dump(mode="json", exclude_defaults=True),
         "filter": table.filter,
         **({} if table.key is None else {"key": list(table.key)}),
+        **({} if table.topic_column is None else {"topic_column": table.topic_column}),
         "secret": None if secret is None else secret.check(),
     }
 
@@ -34,8 +35,8 @@ def settings_of(table: Table, secret: MaskSecret | None) -> dict[str, Any] | Non
 def has_other_settings(silver: Ledger, table: Table) -> bool:
     """At first sight, without the secret. Silver that has no rows yet takes any."""
     known = silver.applied.made_by or {}
-    made_by = (_columns(known), known.get("filter"), _key(known))
-    return silver.seq > 0 and made_by != (table.columns, table.filter, table.key)
+    made_by = (_columns(known), known.get("filter"), _key(known), known.get("topic_column"))
+    return silver.seq > 0 and made_by != (table.columns, table.filter, table.key, table.topic_column)
 
 
 def refuse_other_settings(
@@ -85,6 +86,8 @@ def _changed(
         changed.append("`filter`")
     if _key(known) != table.key:
         changed.append("`key`")
+    if known.get("topic_column") != table.topic_column:
+        changed.append("`topic_column`")
     if secret is not None and known.get("secret") not in (None, secret.check()):
         changed.append("the secret of the masks")
     return changed

@@ -42,6 +42,9 @@ def _refuse_choices(table: Table) -> None:
     for setting in (name for name, is_set in chosen.items() if is_set):
         problem = "silver with a row per event has all columns and rows"
         raise InvalidShapeError(table=table.name, setting=setting, problem=problem)
+    if table.topic_column is not None:
+        problem = "silver with a row per event has `_cdc_topic`"
+        raise InvalidShapeError(table=table.name, setting="topic_column", problem=problem)
 
 
 def got_its_key_later(bronze: Sequence[str]) -> bool:

@@ -100,7 +100,15 @@ def _fitted(session: SparkSession, application: Application, task: MergeTask, ch
         return changes.rows
     if DELETED in existing.names and table.deletes is Deletes.HARD:
         raise DeletedRowsKeptError(table=table.name)
-    follow_bronze(session, application, task, existing=existing, wanted=wanted, columns=columns)
+    follow_bronze(
+        session,
+        application,
+        task,
+        existing=existing,
+        wanted=wanted,
+        columns=columns,
+        dropped=changes.work.dropped,
+    )
     switch_vectors(session, uri, on=table.deletion_vectors)
     add_system_columns(session, uri, existing=existing, wanted=wanted)
     return as_wide_as(existing, changes.rows)
@@ -160,6 +168,7 @@ def _told(
             "rows_deleted": result.deleted,
             **({"repeated": facts.events - result.inserted} if task.mode is Mode.APPEND else {}),
             **({} if changes.outside is None else {"rows_outside": changes.outside}),
+            **({"columns_dropped": len(changes.work.dropped.new)} if changes.work.dropped.new else {}),
         },
         errors_by_code=facts.errors_by_code,
         open_cases=task.open_cases,

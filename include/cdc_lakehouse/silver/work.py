@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -26,9 +27,16 @@ from cdc_lakehouse.silver.made_by import refuse_history_of_others, refuse_other_
 from cdc_lakehouse.silver.own_key.checks import refuse_double_keys, refuse_untold_keys
 from cdc_lakehouse.silver.own_key.key_columns import OwnKey, own_key
 from cdc_lakehouse.silver.own_key.rekeying import rekeyed, with_told_keys
+from cdc_lakehouse.silver.own_key.topics import (
+    columns_with_topic,
+    may_share_keys,
+    refuse_shared_keys,
+    with_topic_in_key,
+)
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
+from cdc_lakehouse.silver.schema.dropped import DroppedColumns, unsent_of, with_untold_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,10 @@ class Work:
     """Events of the work that are not newer than what silver has."""
     fills: bool = False
     """Whether all rows whose values were open are computed anew."""
+    treated: Mapping[str, str] = field(default_factory=dict)
+    """Column of bronze that the source does not send any more -> what silver has in it."""
+    dropped: DroppedColumns = field(default_factory=DroppedColumns)
+    """The same of silver's columns, and what changes with this merge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +72,21 @@ class _Bronze:
     rows: DataFrame
     own: OwnKey | None
     columns: TableColumns
+    known: TableColumns
+    """Bronze's own."""
+    names: Mapping[str, str]
+    """Column of bronze -> silver's name of it, for those that silver has."""
 
 
 def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskSecret | None) -> Work:
     """Raises for what cannot be applied."""
-    bronze = _bronze(session, lake, task, secret=secret)
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
     is_work = work_of(task.held, task.work) | behind
-    facts = _examined(lake, task, bronze, is_work)
+    bronze, facts, dropped = _looked_at(session, lake, task, is_work, secret=secret)
     rows = bronze.rows if bronze.own is None else with_told_keys(bronze.rows)
     work = rows.where(is_work)
+    if may_share_keys(task.table, task.held):
+        refuse_shared_keys(rows, work, table=task.table.name)
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     changed = [rows.where(behind).select("key")] if task.late or task.read_again or task.redo else []
     if task.releases:
@@ -85,19 +102,60 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
     found, held = events(work), events(rows)
     found = with_one_commit(found, recommitted(found)) if facts.sends_again else found
     anew = keys_anew(session, lake, task, bronze.columns, facts=facts, held=held, work=found, changed=changed)
-    return Work(rows, found, anew.keys, bronze.columns, facts, undecodable, parked, anew.refused, anew.fills)
+    return Work(
+        rows,
+        found,
+        anew.keys,
+        bronze.columns,
+        facts,
+        undecodable,
+        parked,
+        anew.refused,
+        anew.fills,
+        treated=dropped.treated,
+        dropped=dropped.renamed(bronze.names),
+    )
 
 
-def _bronze(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskSecret | None) -> _Bronze:
+def _looked_at(
+    session: SparkSession, lake: Lake, task: MergeTask, is_work: Column, *, secret: MaskSecret | None
+) -> tuple[_Bronze, WorkFacts, DroppedColumns]:
+    """Return bronze as silver takes it, what its work is, and columns that the source dropped: what their
+    writers do not send is not told, which is known only once the work was looked at."""
+    told = bronze_rows(session, lake.bronze(task.table.name), version=task.bronze_version, held=task.held)
+    bronze = _bronze(session, lake, task, told, secret=secret)
+    facts = _examined(lake, task, bronze, is_work)
+    unsent = unsent_of(
+        task.table,
+        lake.archives,
+        bronze.known,
+        held=task.held,
+        before=task.before.applied,
+        newest=facts.newest_writers,
+        highest=facts.highest,
+    )
+    if unsent.columns.kept:
+        told = with_untold_columns(told, unsent.by_writer, unsent.columns.kept)
+        bronze = _bronze(session, lake, task, told, secret=secret)
+        facts = _examined(lake, task, bronze, is_work)
+    return bronze, facts, unsent.columns
+
+
+def _bronze(
+    session: SparkSession, lake: Lake, task: MergeTask, told: DataFrame, *, secret: MaskSecret | None
+) -> _Bronze:
     """Refuses settings that would make other rows than silver has."""
     name = task.table.name
-    told = bronze_rows(session, lake.bronze(name), version=task.bronze_version, held=task.held)
     known = columns_in(told.schema)
     _refuse_other_settings(session, lake, task, known, secret=secret)
     refuse_history_of_others(lake, task.table, known, secret)
     own = own_key(known, task.table)
     shape = plan_shape(known if own is None else own.columns, task.table.columns, table=name)
-    return _Bronze(told, shaped(rekeyed(told, own), shape, secret=secret), own, shape.columns)
+    rows, topic = shaped(rekeyed(told, own), shape, secret=secret), task.table.topic_column
+    columns, names = shape.columns, {each.source.name: each.column.name for each in shape.row}
+    if topic is not None:
+        rows, columns = with_topic_in_key(rows, topic), columns_with_topic(columns, topic, table=name)
+    return _Bronze(told, rows, own, columns, known, names)
 
 
 def _examined(lake: Lake, task: MergeTask, bronze: _Bronze, is_work: Column) -> WorkFacts:

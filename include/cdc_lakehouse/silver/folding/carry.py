@@ -81,13 +81,20 @@ class Carrier:
         deletes = self.history.where(F.col("op") == Operation.DELETE).alias("deleted")
         moved, left = F.col(f"moved.{MOVED_AT}"), F.col(f"deleted.{PLACE}")
         came = rows.where(F.col(MOVED_AT).isNotNull()).select(self._key(_ROOT), _KEY, MOVED_AT).alias("moved")
-        found = came.join(deletes, is_same_in_log(moved, left)).select(
+        found = came.join(deletes, is_same_in_log(moved, left) & self._is_of_one_topic()).select(
             f"moved.{_ROOT}", F.struct(F.col("deleted.key").alias(_KEY), left.alias(_BELOW)).alias("need")
         )
         # A block that was sent again has the delete twice.
         return (
             found.groupBy(_ROOT).agg(F.max_by("need", f"need.{_BELOW}").alias("need")).select(_ROOT, "need.*")
         )
+
+    def _is_of_one_topic(self) -> Column:
+        """Two servers that share a table may have something else at the same place of their logs."""
+        name = self.columns.topic
+        if name is None:
+            return F.lit(True)
+        return F.col(f"moved.{_KEY}").getField(name) == F.col("deleted.key").getField(name)
 
     def _with(self, changes: DataFrame, told: DataFrame) -> DataFrame:
         """The nearest row that tells a value has it."""

@@ -27,17 +27,20 @@ def but_of_keys(events: DataFrame, keys: DataFrame) -> DataFrame:
     return _joined(events, keys, "left_anti")
 
 
-def with_followers(keys: DataFrame, events: DataFrame) -> DataFrame:
+def with_followers(keys: DataFrame, events: DataFrame, *, topic: str | None) -> DataFrame:
     """`keys`, and those that their rows had later and took untold values along to (`silver.folding.carry`).
 
-    `events` are all that bronze holds.
+    `events` are all that bronze holds; `topic` names the part of their keys that is their topic, if one is.
     """
     found = newest = keys.distinct().localCheckpoint()
     is_move = (F.col("op") == Operation.CREATE) & (F.size("unavailable") > 0)
     came = events.where(is_move).select("key", PLACE).localCheckpoint()
     if came.isEmpty():
         return found
-    moves = _moves(came, events).localCheckpoint()
+    moves = _moves(came, events)
+    if topic is not None:
+        moves = moves.where(F.col("old").getField(topic) == F.col("new").getField(topic))
+    moves = moves.localCheckpoint()
     while True:
         same = F.col("move.old").eqNullSafe(F.col("newest.key"))
         further = (

@@ -56,7 +56,8 @@ class Cutting:
         lacking = {*self.changes.facts.unavailable, *(() if anew is None else unavailable_in(anew))}
         endings = self._endings(is_anew=anew is not None)
         names = [*source_types(self.schema)]
-        cut = Versions(self.keys, names, sorted(lacking), self.tracked)
+        dropped = frozenset(self.changes.work.dropped.treated)
+        cut = Versions(self.keys, names, sorted(lacking), self.tracked, dropped)
         versions = cut.of(self._steps(anew, goes_on, lacking=sorted(lacking)), endings).localCheckpoint()
         known, found = KnownRows(self.history, self.keys), [as_rows(versions)]
         if anew is not None:

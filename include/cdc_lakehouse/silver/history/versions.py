@@ -35,6 +35,8 @@ class Versions:
     """Columns that some step does not tell."""
     tracked: Sequence[str] | None
     """A new version where one of these changes; with None every image is one."""
+    dropped: frozenset[str] = frozenset()
+    """Columns that the source does not send any more: a version that lacks their values is not incomplete."""
 
     def of(self, steps: DataFrame, endings: DataFrame) -> DataFrame:
         """Rows of a history. No two steps of a key stand at one place; what silver had stands first."""
@@ -70,7 +72,9 @@ class Versions:
             return F.last(value, ignorenulls=True).over(so_far)
 
         found = {name: last_told(name) for name in self.lacking}
-        open_ones = [F.when(value.isNull(), F.lit(name)) for name, value in found.items()]
+        open_ones = [
+            F.when(value.isNull(), F.lit(name)) for name, value in found.items() if name not in self.dropped
+        ]
         others = F.array_except(UNTOLD, F.array(*(F.lit(name) for name in self.lacking)))
         untold = F.concat(F.array_compact(F.array(*open_ones)), others)
         values = {name: value["value"] for name, value in found.items()}

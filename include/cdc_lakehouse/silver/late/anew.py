@@ -50,7 +50,7 @@ def keys_anew(
     changed = [*changed, *([] if late.keys is None else [late.keys])]
     if facts.cleared is not None:
         changed += keys_behind(session, lake, columns, truncated=facts.cleared, before=task.before)
-    found = [with_followers(_all_of(changed), held)] if changed else []
+    found = [with_followers(_all_of(changed), held, topic=columns.topic)] if changed else []
     is_filtered = task.table.filter is not None
     fills = task.before.applied.unfilled and (is_filtered or facts.deletes > 0 or bool(changed))
     if is_filtered and facts.unavailable:

@@ -6,8 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cdc_lakehouse.config.models import OnSchemaChange
-from cdc_lakehouse.errors import IncompatibleSchemaError, NotSupportedYetError, SchemaChangedError
+from cdc_lakehouse.config.models import OnDroppedColumn, OnSchemaChange
+from cdc_lakehouse.errors import (
+    ColumnDroppedError,
+    IncompatibleSchemaError,
+    NotSupportedYetError,
+    SchemaChangedError,
+)
+from cdc_lakehouse.silver.schema.dropped import DroppedColumns
 
 SYSTEM_PREFIX = "_cdc_"
 METADATA = "_metadata"
@@ -19,6 +25,10 @@ class ChangeKind(StrEnum):
     WIDENED = "widened"
     SIDE_COLUMN = "side_column"
     """Added beside a column whose new values its type cannot hold."""
+    DROPPED = "dropped"
+    """The source does not send it any more; silver has it still."""
+    SENT_AGAIN = "sent_again"
+    """The source did not send it for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,7 @@ class ColumnChange:
     was: str | None
     """The type in silver; of a side column that of the column that it stands beside."""
     now: str
+    """The type; of a dropped column what silver has in it, as `on_dropped_column` calls it."""
     after: str = ""
     """The column that a new one stands behind, so that the source's columns stay together."""
     sent_as: str = ""
@@ -77,7 +88,7 @@ def plan_columns(
 
 
 def with_writers(changes: Sequence[ColumnChange], writers: Sequence[Writer]) -> tuple[ColumnChange, ...]:
-    """With the schemas of `writers`, the first met first, that send what is new."""
+    """With the schemas of `writers`, the first met first, that send what is new, or not what is dropped."""
     return tuple(
         ColumnChange(
             each.kind,
@@ -90,6 +101,27 @@ def with_writers(changes: Sequence[ColumnChange], writers: Sequence[Writer]) -> 
         )
         for each in changes
     )
+
+
+def dropped_changes(dropped: DroppedColumns, existing: Mapping[str, str]) -> tuple[ColumnChange, ...]:
+    """Return what changes for columns of silver (name -> type) that the source dropped, or sends again."""
+    drops = [
+        ColumnChange(ChangeKind.DROPPED, name, existing[name], dropped.treated[name], sent_as=name)
+        for name in dict.fromkeys((*dropped.new, *dropped.emptied))
+        if name in existing
+    ]
+    again = [
+        ColumnChange(ChangeKind.SENT_AGAIN, name, existing[name], existing[name], sent_as=name)
+        for name in dropped.sent_again
+        if name in existing
+    ]
+    return (*drops, *again)
+
+
+def refuse_dropped(changes: Sequence[ColumnChange], policy: OnDroppedColumn, *, table: str) -> None:
+    names = [each.column for each in changes if each.kind is ChangeKind.DROPPED]
+    if names and policy is OnDroppedColumn.STOP:
+        raise ColumnDroppedError(table=table, columns=", ".join(names))
 
 
 def refuse_by_policy(changes: Sequence[ColumnChange], policy: OnSchemaChange, *, table: str) -> None:
@@ -105,6 +137,10 @@ def told(change: ColumnChange) -> str:
             what = f"{change.column} is new, {change.now}"
         case ChangeKind.WIDENED | ChangeKind.SIDE_COLUMN:
             what = f"{change.column} was {change.was} and is now {change.now}"
+        case ChangeKind.DROPPED:
+            what = f"{change.column} is not sent any more"
+        case ChangeKind.SENT_AGAIN:
+            what = f"{change.column} is sent again"
     return what + (f" (schema {change.schema_ids[0]})" if change.schema_ids else "")
 
 
@@ -132,9 +168,11 @@ def _new(
 def _sends(writer: Writer, change: ColumnChange) -> bool:
     sent = writer.types.get(change.sent_as)
     if sent is None:
-        return False
+        return change.kind is ChangeKind.DROPPED
     match change.kind:
-        case ChangeKind.ADDED:
+        case ChangeKind.DROPPED:
+            return False
+        case ChangeKind.ADDED | ChangeKind.SENT_AGAIN:
             return True
         case ChangeKind.WIDENED:
             return sent != change.was

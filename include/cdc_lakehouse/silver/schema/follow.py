@@ -14,10 +14,13 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.schema.change_log import Occasion, keep
+from cdc_lakehouse.silver.schema.dropped import DroppedColumns
 from cdc_lakehouse.silver.schema.evolution import (
     ColumnChange,
+    dropped_changes,
     plan_columns,
     refuse_by_policy,
+    refuse_dropped,
     told,
     with_writers,
 )
@@ -35,16 +38,19 @@ def follow_bronze(
     existing: StructType,
     wanted: StructType,
     columns: TableColumns,
+    dropped: DroppedColumns,
 ) -> None:
-    """Make `existing`, silver's columns, hold `wanted`, those of its changes.
+    """Make `existing`, silver's columns, hold `wanted`, those of its changes; say what the source `dropped`.
 
     A second call finds nothing to change; one that was killed half way is completed. Raises where the policy,
     or the types, leave it to a person; nothing is changed then.
     """
     name, lake = task.table.name, application.lake
     sides = {column.name: column.side_of for column in columns.row if column.side_of is not None}
-    changes: tuple[ColumnChange, ...] = plan_columns(
-        source_types(existing), source_types(wanted), table=name, sides=sides
+    types = source_types(existing)
+    changes: tuple[ColumnChange, ...] = (
+        *plan_columns(types, source_types(wanted), table=name, sides=sides),
+        *dropped_changes(dropped, types),
     )
     if not changes:
         return
@@ -52,6 +58,7 @@ def follow_bronze(
     changes = tuple(replace(each, sent_as=sources.get(each.sent_as, each.sent_as)) for each in changes)
     changes = with_writers(changes, writers_of(session, lake, task))
     refuse_by_policy(changes, task.table.on_schema_change, table=name)
+    refuse_dropped(changes, task.table.on_dropped_column, table=name)
     uri = lake.silver(name)
     occasion = Occasion(
         table=name,

@@ -80,7 +80,7 @@ def apply_columns(session: SparkSession, uri: str, changes: Sequence[ColumnChang
     table = quoted("delta", uri)
     if any(NTZ in each.now for each in changes):
         allow_timestamps(session, uri)
-    added = [each for each in changes if each.kind is not ChangeKind.WIDENED]
+    added = [each for each in changes if each.kind in (ChangeKind.ADDED, ChangeKind.SIDE_COLUMN)]
     if added:
         columns = ", ".join(f"{quoted(each.column)} {each.now} {_place(each.after)}" for each in added)
         session.sql(f"ALTER TABLE {table} ADD COLUMNS ({columns})")

@@ -41,7 +41,8 @@ def merge(
     ledger changes nothing and raises `SupersededError`.
     """
     table = DeltaTable.forPath(session, uri).alias("s")
-    on = plan.on_key() if keys is None or plan.cleared is not None else plan.on_key() & keys.contain("s")
+    looks_at_all = keys is None or plan.cleared is not None or plan.emptied
+    on = plan.on_key() if looks_at_all or keys is None else plan.on_key() & keys.contain("s")
     statement = _statement(table.merge(changes.alias("f"), on), plan)
     return merged(session, uri, statement, ledger=ledger)
 
@@ -74,14 +75,18 @@ def _statement(statement: DeltaMergeBuilder, plan: MergePlan) -> DeltaMergeBuild
         statement = statement.whenMatchedDelete(applies & _goes())
         statement = statement.whenMatchedUpdate(applies, _written(plan.row()))
         statement = statement.whenNotMatchedInsert(~_goes(), _written(plan.new_row()))
-    if plan.cleared is None:
-        return statement
-    if plan.keeps_deleted:
+    if plan.cleared is not None and plan.keeps_deleted:
         cleared = _written(plan.cleared_row())
         statement = statement.whenMatchedUpdate(plan.is_cleared(), cleared)
-        return statement.whenNotMatchedBySourceUpdate(plan.is_cleared(), cleared)
-    statement = statement.whenMatchedDelete(plan.is_cleared())
-    return statement.whenNotMatchedBySourceDelete(plan.is_cleared())
+        statement = statement.whenNotMatchedBySourceUpdate(plan.is_cleared(), cleared)
+    elif plan.cleared is not None:
+        statement = statement.whenMatchedDelete(plan.is_cleared())
+        statement = statement.whenNotMatchedBySourceDelete(plan.is_cleared())
+    if plan.emptied:
+        nothing = _written(plan.emptied_row())
+        statement = statement.whenMatchedUpdate(plan.is_full(), nothing)
+        statement = statement.whenNotMatchedBySourceUpdate(plan.is_full(), nothing)
+    return statement
 
 
 def _goes() -> Column:

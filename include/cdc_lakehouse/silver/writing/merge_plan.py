@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -41,6 +41,10 @@ class MergePlan:
     cleared: Place | None
     """What stands before it is gone; None where silver has no such row."""
     refolds: bool
+    dropped: frozenset[str] = frozenset()
+    """Columns that the source does not send any more: a row that lacks their values is not incomplete."""
+    emptied: Sequence[str] = ()
+    """Those of them that become NULL in all rows of silver."""
     events: int = 0
     """Of which the changes were folded: there are no more changes than that, but for refolded keys, and for
     updates of a key that the table names, which are two."""
@@ -67,6 +71,13 @@ class MergePlan:
         gone = is_after(literal_place(self.cleared), place_of_row("s"))
         return gone & ~_was_deleted() if self.keeps_deleted else gone
 
+    def is_full(self) -> Column:
+        """Of a row of silver: it has a value in a column that is emptied."""
+        return reduce(or_, (_s(name).isNotNull() for name in self.emptied), F.lit(False))
+
+    def emptied_row(self) -> Values:
+        return {name: F.lit(None) for name in self.emptied}
+
     def row(self) -> Values:
         """Of a row that silver has; with `keeps_deleted` it may be deleted by now."""
         values = {name: self._value(name) for name in self.names}
@@ -74,12 +85,16 @@ class MergePlan:
 
     def new_row(self) -> Values:
         values = {name: _f(name) for name in self.names}
-        untold = [F.when(_f(TOLD_AT)[name].isNull() & ~_f(GONE), F.lit(name)) for name in self.lacking]
+        untold = [F.when(_f(TOLD_AT)[name].isNull() & ~_f(GONE), F.lit(name)) for name in self._to_be_told]
         return {**values, **self._stands_as(), INCOMPLETE: _listed(untold)}
 
     def cleared_row(self) -> Values:
         """Only with `keeps_deleted`."""
-        return {"_cdc_op": F.lit(Operation.TRUNCATE.value), DELETED: F.lit(True)}
+        return {**self.emptied_row(), "_cdc_op": F.lit(Operation.TRUNCATE.value), DELETED: F.lit(True)}
+
+    @property
+    def _to_be_told(self) -> Sequence[str]:
+        return [name for name in self.lacking if name not in self.dropped]
 
     def _value(self, name: str) -> Column:
         own = _f(name)
@@ -89,7 +104,7 @@ class MergePlan:
         return F.when(self._has_image(), own).otherwise(_s(name)) if self.keeps_deleted else own
 
     def _incomplete(self) -> Column:
-        untold = [F.when(self._is_unknown(name), F.lit(name)) for name in self.lacking]
+        untold = [F.when(self._is_unknown(name), F.lit(name)) for name in self._to_be_told]
         found = _listed(untold)
         return F.when(self._has_image(), found).otherwise(_s(INCOMPLETE)) if self.keeps_deleted else found
 

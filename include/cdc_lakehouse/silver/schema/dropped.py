@@ -1,0 +1,167 @@
+"""Columns that the source does not send any more, and what silver has in them (decision 0042).
+
+No event says that a column was dropped: the next row has a schema without it. An update by such a writer
+tells nothing of the column, so the row keeps its value as it does for one that was not sent (`cdc-semantics`
+§3).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from cdc_lakehouse.avro.schema_refs import SchemaRef
+from cdc_lakehouse.config.models import OnDroppedColumn, Table
+from cdc_lakehouse.debezium.columns import TableColumns
+from cdc_lakehouse.debezium.headers import OLD_KEY
+from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.debezium.schema_facts import row_fields
+from cdc_lakehouse.lake.applied import Applied, Reached
+from cdc_lakehouse.lake.ledger import Ledger, topics_with_records
+from cdc_lakehouse.lake.schema_archive import archived_values
+
+Writer = tuple[str, SchemaRef]
+"""(topic, value schema)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedColumns:
+    """As a merge leaves them."""
+
+    treated: Mapping[str, str] = field(default_factory=dict)
+    """Column -> what silver has in it: `keep` or `as_null`."""
+    new: tuple[str, ...] = ()
+    """Those that the source sent until this merge."""
+    sent_again: tuple[str, ...] = ()
+    """Those that it did not send before this merge."""
+    emptied: tuple[str, ...] = ()
+    """Those that become NULL in all rows with this merge."""
+
+    def renamed(self, names: Mapping[str, str]) -> DroppedColumns:
+        """Return the same under the names of silver, without columns that it does not have."""
+
+        def own(columns: Iterable[str]) -> tuple[str, ...]:
+            return tuple(names[column] for column in columns if column in names)
+
+        treated = {names[name]: how for name, how in self.treated.items() if name in names}
+        return DroppedColumns(treated, own(self.new), own(self.sent_again), own(self.emptied))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        return tuple(name for name, how in self.treated.items() if how == OnDroppedColumn.KEEP)
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        return tuple(name for name, how in self.treated.items() if how == OnDroppedColumn.AS_NULL)
+
+
+def plan_dropped(
+    before: Mapping[str, str], unsent: Iterable[str] | None, policy: OnDroppedColumn
+) -> DroppedColumns:
+    """Decide from what the newest writer does not send; None where that is not known, and nothing changes.
+
+    What became NULL stays so under every policy: silver does not have the values any more.
+    """
+    if unsent is None:
+        return DroppedColumns(before)
+    names = sorted(unsent)
+    treated = {
+        name: OnDroppedColumn.AS_NULL.value
+        if OnDroppedColumn.AS_NULL in (policy, before.get(name))
+        else OnDroppedColumn.KEEP.value
+        for name in names
+    }
+    return DroppedColumns(
+        treated,
+        new=tuple(name for name in names if name not in before),
+        sent_again=tuple(name for name in sorted(before) if name not in treated),
+        emptied=tuple(
+            name for name, how in treated.items() if how == OnDroppedColumn.AS_NULL != before.get(name)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """What the writers of a table do not send, and which of it is dropped."""
+
+    by_writer: Mapping[Writer, frozenset[str]]
+    columns: DroppedColumns
+
+
+def unsent_of(
+    table: Table,
+    archives: str,
+    columns: TableColumns,
+    *,
+    held: Ledger,
+    before: Applied,
+    newest: Mapping[str, SchemaRef],
+    highest: Reached | None,
+) -> Unsent:
+    """Return it for a merge whose events reach `highest`; events that all came late say nothing of today."""
+    topics = topics_with_records(held)
+    by_writer = unsent_by_writer(archives, topics, columns)
+    if not before.dropped and not any(by_writer.values()):
+        return Unsent({}, DroppedColumns())
+    is_old = highest is None or (before.reached is not None and highest < before.reached)
+    names = None if is_old else unsent_by_newest(by_writer, newest, topics)
+    return Unsent(by_writer, plan_dropped(before.dropped, names, table.on_dropped_column))
+
+
+def unsent_by_writer(
+    archives: str, topics: Collection[str], columns: TableColumns
+) -> Mapping[Writer, frozenset[str]]:
+    """Return which columns of bronze each writer that the lake's archive knows does not send."""
+    keys = {column.name for column in columns.key}
+    found = {}
+    for topic in topics:
+        for ref, text in archived_values(archives, topic).items():
+            sent = {each["name"] for each in row_fields(json.loads(text))}
+            own = (each.name for each in columns.row if each.name not in keys and each.sent_as not in sent)
+            if sent:
+                found[topic, ref] = frozenset(own)
+    return found
+
+
+def unsent_by_newest(
+    unsent: Mapping[Writer, frozenset[str]], newest: Mapping[str, SchemaRef], topics: Collection[str]
+) -> frozenset[str] | None:
+    """Return what the newest writer of no topic sends; None unless all of them are known."""
+    writers = [(topic, newest[topic]) for topic in topics if topic in newest]
+    if len(writers) < len(topics) or not writers or any(writer not in unsent for writer in writers):
+        return None
+    return frozenset.intersection(*(unsent[writer] for writer in writers))
+
+
+def with_untold_columns(
+    rows: DataFrame, unsent: Mapping[Writer, frozenset[str]], names: Collection[str]
+) -> DataFrame:
+    """Return rows of bronze whose `unavailable` also names those columns that their writer does not send.
+
+    A created row has no value there, unless it came from another key: then it brings along what it had.
+    """
+    if not names:
+        return rows
+    untold = F.array_compact(F.array(*(F.when(_is_by(unsent, name), F.lit(name)) for name in names)))
+    moved = F.exists("headers", lambda header: header["key"] == OLD_KEY)
+    goes_on = F.col("op").isin(Operation.UPDATE, Operation.READ) | (
+        (F.col("op") == Operation.CREATE) & F.coalesce(moved, F.lit(False))
+    )
+    both = F.array_union(F.coalesce("unavailable", F.array().cast("array<string>")), untold)
+    is_more = goes_on & F.col("decode_error").isNull() & (F.size(untold) > 0)
+    return rows.withColumn("unavailable", F.when(is_more, both).otherwise(F.col("unavailable")))
+
+
+def _is_by(unsent: Mapping[Writer, frozenset[str]], name: str) -> Column:
+    """Whether a row's writer is one that does not send this column."""
+    found = F.lit(False)
+    for topic in {topic for topic, _ in unsent}:
+        writers = [ref for (of, ref), names in unsent.items() if of == topic and name in names]
+        is_one = F.col("value_schema_id").isin([ref for ref in writers if isinstance(ref, int)])
+        found |= (F.col("topic") == topic) & F.coalesce(is_one, F.lit(False))
+    return found

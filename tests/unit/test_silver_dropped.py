@@ -1,0 +1,117 @@
+"""What becomes of columns that the source does not send any more, by what the newest writer sends."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from debezium_records import envelope_schema, field, optional  # type: ignore[import-not-found]
+
+from cdc_lakehouse.config.models import OnDroppedColumn, OnSchemaChange
+from cdc_lakehouse.debezium.columns import Column, TableColumns
+from cdc_lakehouse.errors import ColumnDroppedError, SchemaChangedError
+from cdc_lakehouse.lake.applied import Applied
+from cdc_lakehouse.lake.schema_archive import SchemaArchive
+from cdc_lakehouse.registry.versions import TopicVersions
+from cdc_lakehouse.silver.schema.dropped import (
+    DroppedColumns,
+    plan_dropped,
+    unsent_by_newest,
+    unsent_by_writer,
+)
+from cdc_lakehouse.silver.schema.evolution import (
+    dropped_changes,
+    refuse_by_policy,
+    refuse_dropped,
+)
+
+KEEP, AS_NULL, STOP = OnDroppedColumn.KEEP, OnDroppedColumn.AS_NULL, OnDroppedColumn.STOP
+
+
+@pytest.mark.parametrize(
+    ("before", "unsent", "policy", "expected"),
+    [
+        ({}, (), KEEP, DroppedColumns()),
+        ({}, ("a",), KEEP, DroppedColumns({"a": "keep"}, new=("a",))),
+        ({"a": "keep"}, ("a",), KEEP, DroppedColumns({"a": "keep"})),
+        ({}, ("a",), STOP, DroppedColumns({"a": "keep"}, new=("a",))),
+        ({}, ("a",), AS_NULL, DroppedColumns({"a": "as_null"}, new=("a",), emptied=("a",))),
+        ({"a": "as_null"}, ("a",), AS_NULL, DroppedColumns({"a": "as_null"})),
+        ({"a": "keep"}, ("a",), AS_NULL, DroppedColumns({"a": "as_null"}, emptied=("a",))),
+        ({"a": "as_null"}, ("a",), KEEP, DroppedColumns({"a": "as_null"})),
+        ({"a": "keep"}, (), KEEP, DroppedColumns(sent_again=("a",))),
+        ({"a": "keep"}, None, AS_NULL, DroppedColumns({"a": "keep"})),
+    ],
+)
+def test_a_dropped_column_is_new_once_and_emptied_once(before, unsent, policy, expected):
+    assert plan_dropped(before, unsent, policy) == expected
+
+
+@pytest.fixture
+def archives(tmp_path) -> str:
+    """Writer 1 sends a and b, 2 only a, 3 has `a` as a text; topic u has writer 4, which sends b."""
+    shapes = {1: {"a": "int", "b": "int"}, 2: {"a": "int"}, 3: {"a": "string", "b": "int"}, 4: {"b": "int"}}
+    archive = SchemaArchive((tmp_path / "memory").as_uri())
+    for number, columns in shapes.items():
+        fields = [field("id", "long"), *(field(name, optional(kind)) for name, kind in columns.items())]
+        archive.keep(number, json.dumps(envelope_schema(fields)), subjects=())
+    archive.keep_topic("t", TopicVersions(values={1: 1, 2: 2, 3: 3}))
+    archive.keep_topic("u", TopicVersions(values={4: 1}))
+    return str(tmp_path.as_uri())
+
+
+COLUMNS = TableColumns(
+    key=(Column("id", pa.int64()),),
+    row=(
+        Column("id", pa.int64()),
+        Column("a", pa.int32()),
+        Column("b", pa.int32()),
+        Column("a__v2", pa.string(), side_of="a"),
+    ),
+)
+
+
+def test_a_column_beside_another_is_sent_where_that_is(archives):
+    assert unsent_by_writer(archives, ["t", "u"], COLUMNS) == {
+        ("t", 1): frozenset(),
+        ("t", 2): {"b"},
+        ("t", 3): frozenset(),
+        ("u", 4): {"a", "a__v2"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("newest", "topics", "expected"),
+    [
+        ({"t": 2}, ["t"], {"b"}),
+        ({"t": 1}, ["t"], set()),
+        ({"t": 2, "u": 4}, ["t", "u"], set()),
+        ({"t": 2}, ["t", "u"], None),
+        ({"t": 9}, ["t"], None),
+        ({}, ["t"], None),
+    ],
+)
+def test_dropped_is_what_no_newest_writer_sends_and_unknown_is_not(archives, newest, topics, expected):
+    unsent = unsent_by_writer(archives, topics, COLUMNS)
+
+    assert unsent_by_newest(unsent, newest, topics) == expected
+
+
+def test_a_strict_table_stops_at_a_dropped_column_and_names_it():
+    changes = dropped_changes(DroppedColumns({"a": "keep"}, new=("a",)), {"a": "int"})
+
+    with pytest.raises(SchemaChangedError, match="a is not sent any more"):
+        refuse_by_policy(changes, OnSchemaChange.STRICT, table="t")
+    with pytest.raises(ColumnDroppedError) as caught:
+        refuse_dropped(changes, STOP, table="t")
+    assert caught.value.columns == "a"
+    refuse_dropped(changes, KEEP, table="t")
+
+
+@pytest.mark.parametrize("dropped", [{}, {"a": "keep", "b": "as_null"}])
+def test_a_ledger_remembers_what_was_dropped(dropped):
+    document: Any = json.loads(json.dumps(Applied(dropped=dropped).document()))
+
+    assert Applied.of_document(document) == Applied(dropped=dropped)
