@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from shelf import ROWS, settled  # type: ignore[import-not-found]
 
 from cdc_lakehouse.application.per_table import UnfinishedError
 from cdc_lakehouse.contract import Job, TableResult
 from cdc_lakehouse.errors import (
+    ColumnsUntoldError,
     MissingConnectionError,
     SilverDiffersError,
     SourceTableMissingError,
@@ -121,6 +124,23 @@ def test_the_error_tells_keys_and_columns(items):
     wrong = failed.value.__cause__
     assert isinstance(wrong, SilverDiffersError)
     assert (wrong.count, wrong.kinds) == (1, "1 changed in name")
+
+
+def test_rows_that_no_event_told_a_new_column_are_told_apart_with_what_sends_them(items):
+    items.sql("ALTER TABLE items ADD COLUMN note text DEFAULT 'x'")
+    line = {"table": "items", "change": "added", "column": "note", "value_schema_ids": [12]}
+    at = pa.array([datetime(2026, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+    log = pa.table({**{name: [value] for name, value in line.items()}, "at": at})
+    write_deltalake(items.lake.schema_changes, log)
+    settled(items, columns={**ROWS, "note": pa.nulls(3, pa.string())})
+
+    with pytest.raises(UnfinishedError) as failed:
+        items.verification().run(items.table())
+
+    untold = failed.value.__cause__
+    assert isinstance(untold, ColumnsUntoldError)
+    assert (untold.count, untold.columns) == (3, "note (added 2026-01-01 00:00, schema 12)")
+    assert '"public.items"' in untold.signal
 
 
 def test_no_value_is_told_or_kept(items):

@@ -58,6 +58,7 @@
         ├── SourceWentBackError       SOURCE_WENT_BACK
         ├── NotFreshError             NOT_FRESH
         ├── SilverDiffersError        SILVER_DIFFERS
+        ├── ColumnsUntoldError        COLUMNS_UNTOLD
         ├── SourceTableMissingError   SOURCE_TABLE_MISSING
         ├── WrongTableError           WRONG_TABLE
         └── LedgerLostError           LEDGER_LOST
@@ -92,6 +93,7 @@ from cdc_lakehouse.errors.data import (
     BronzeBehindError,
     ClusterChangedError,
     ColumnDroppedError,
+    ColumnsUntoldError,
     DataError,
     ForeignCommitError,
     ForeignRowsError,
@@ -150,6 +152,7 @@ __all__ = [
     "CheckpointTakenError",
     "ClusterChangedError",
     "ColumnDroppedError",
+    "ColumnsUntoldError",
     "ConfigError",
     "ConnectUnavailableError",
     "DataError",

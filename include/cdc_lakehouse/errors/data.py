@@ -266,6 +266,25 @@ class SilverDiffersError(DataError):
     """What the table itself says it lacks."""
 
 
+class ColumnsUntoldError(DataError):
+    code = "COLUMNS_UNTOLD"
+    sentence = (
+        "{count} row(s) of {table} differ from the source in nothing but {columns}: no event has told them "
+        "since these columns came; this asks for them: {signal}"
+    )
+    advice = (
+        "Silver has all that was sent: an ALTER TABLE sends no rows. Run that statement in the source "
+        "database, with the name of the connector's signal table, wait until the rows were merged, and clear "
+        "`verify`."
+    )
+    table: str
+    count: int
+    columns: str
+    """Each with when it came, and the schema that first had it."""
+    signal: str
+    """SQL of the source."""
+
+
 class WrongTableError(DataError):
     code = "WRONG_TABLE"
     sentence = "the folder {path} of {table} holds {found}"

@@ -17,6 +17,8 @@ from cdc_lakehouse.verification.sides import RowBatch
 
 Key = tuple[str, ...]
 _HASH_BYTES = 8
+NO_VALUE = "NULL"
+"""Stands where a value has its hash."""
 
 
 class Kind(StrEnum):
@@ -97,6 +99,6 @@ def _difference(
         return Difference(told, Kind.SURPLUS, token)
     both = zip(columns, ours[0].hashes, theirs[0].hashes, strict=True)
     changed = {
-        name: (one.hex() or "NULL", other.hex() or "NULL") for name, one, other in both if one != other
+        name: (one.hex() or NO_VALUE, other.hex() or NO_VALUE) for name, one, other in both if one != other
     }
     return Difference(told, Kind.CHANGED, token, changed) if changed else None

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cdc_lakehouse.config.models import Mode, Table
 from cdc_lakehouse.lake.ledger import Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.quarantine import open_cases
+from cdc_lakehouse.lake.rows import read_rows
 from cdc_lakehouse.lake.silver_mode import written_as
 from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot
 from cdc_lakehouse.lake.state import read_state
@@ -70,6 +72,38 @@ def subject_of(lake: Lake, table: Table) -> Subject:
         relation=names[2],
         open_cases=open_cases(lake.bronze(name)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class NewColumn:
+    """A column that rows have no value of until an event tells them."""
+
+    name: str
+    words: str
+    """Since when, and by which schema."""
+    was_sent_before: bool
+    """Silver may have older values in it."""
+
+
+_NEW = ("added", "side_column")
+_AGAIN = "sent_again"
+
+
+def new_columns(lake: Lake, table: str) -> dict[str, NewColumn]:
+    """Return columns that came, or came again, while silver had rows, as the log of changes tells it.
+
+    Of whichever silver: one that is made anew from the same bronze lacks the same values.
+    """
+    lines = read_rows(lake.schema_changes)
+    if lines is None:
+        return {}
+    newest: dict[str, NewColumn] = {}
+    for line in lines.filter(pc.equal(lines["table"], table)).sort_by("at").to_pylist():
+        schemas = "".join(f", schema {number}" for number in (line["value_schema_ids"] or [])[:1])
+        words = f"{line['column']} ({line['change'].replace('_', ' ')} {line['at']:%Y-%m-%d %H:%M}{schemas})"
+        if line["change"] in (*_NEW, _AGAIN):
+            newest[line["column"]] = NewColumn(line["column"], words, line["change"] == _AGAIN)
+    return newest
 
 
 def key_of(bronze: pa.Schema, table: Table) -> tuple[str, ...]:

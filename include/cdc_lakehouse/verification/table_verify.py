@@ -11,7 +11,7 @@ from cdc_lakehouse.config.models import OutOfRange, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.database.access import Database
 from cdc_lakehouse.database.positions import LogPosition
-from cdc_lakehouse.errors import SilverDiffersError, SourceTableMissingError
+from cdc_lakehouse.errors import ColumnsUntoldError, DataError, SilverDiffersError, SourceTableMissingError
 from cdc_lakehouse.lake.ends import has_read, is_of_the_past
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.verification.columns import ColumnPlan, KeyNotComparedError, plan_columns
@@ -21,8 +21,16 @@ from cdc_lakehouse.verification.differences import Key
 from cdc_lakehouse.verification.looks import read_looks, write_looks
 from cdc_lakehouse.verification.sides import silver_batches, source_batch
 from cdc_lakehouse.verification.source import Relation, SourceSnapshot, snapshot_of
-from cdc_lakehouse.verification.subject import NotComparedError, Subject, subject_of
-from cdc_lakehouse.verification.told import Verified, counts_of, kinds_in_words, lacks_in_words, report_of
+from cdc_lakehouse.verification.subject import NotComparedError, Subject, new_columns, subject_of
+from cdc_lakehouse.verification.told import (
+    Verified,
+    counts_of,
+    kinds_in_words,
+    lacks_in_words,
+    report_of,
+    signal_for,
+    untold_columns,
+)
 from cdc_lakehouse.verification.verdict import Look, OpenKey, Verdict, judge
 
 
@@ -57,8 +65,22 @@ class Verification:
             verification=report_of(found),
         )
         if found.judgement.wrong:
-            raise UnfinishedError(result) from _differs(table, found)
+            raise UnfinishedError(result) from self._what_differs(table, found)
         return result
+
+    def _what_differs(self, table: Table, found: Verified) -> DataError:
+        """Rows that only lack what no event has told since the source's columns changed are told apart."""
+        new = new_columns(self.lake, table.name)
+        untold = [untold_columns(each, new) for each in found.judgement.wrong]
+        if any(columns is None for columns in untold):
+            return _differs(table, found)
+        names = sorted({name for columns in untold for name in columns or ()})
+        return ColumnsUntoldError(
+            table=table.name,
+            count=len(untold),
+            columns=", ".join(new[name].words for name in names),
+            signal=signal_for(found.relation),
+        )
 
     def _compared(self, table: Table, subject: Subject, snapshot: SourceSnapshot) -> Verified:
         relation = snapshot.relation(subject.schema, subject.relation)

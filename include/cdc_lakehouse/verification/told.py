@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ from typing import Any
 
 from cdc_lakehouse.verification.columns import ColumnPlan
 from cdc_lakehouse.verification.compare import Comparison
-from cdc_lakehouse.verification.differences import Difference
-from cdc_lakehouse.verification.subject import Subject
+from cdc_lakehouse.verification.differences import NO_VALUE, Difference, Kind
+from cdc_lakehouse.verification.subject import NewColumn, Subject
 from cdc_lakehouse.verification.verdict import Judgement, Look, Verdict
 
 _MOST_TOLD = 100
@@ -95,3 +96,26 @@ def lacks_in_words(lacks: Mapping[str, int]) -> str:
     return (
         f"it says that it lacks something: {told}" if told else "nothing that the table knows of explains it"
     )
+
+
+def untold_columns(difference: Difference, new: Mapping[str, NewColumn]) -> tuple[str, ...] | None:
+    """Return the columns in which a row differs because no event told it since they came.
+
+    None where it differs in anything else.
+    """
+    if difference.kind is not Kind.CHANGED:
+        return None
+    names = []
+    for name, (_source, silver) in difference.columns.items():
+        column = new.get(name)
+        if column is None or (silver != NO_VALUE and not column.was_sent_before):
+            return None
+        names.append(column.name)
+    return tuple(names)
+
+
+def signal_for(relation: str) -> str:
+    """Return the statement that asks the connector for an incremental snapshot of a table."""
+    data = json.dumps({"data-collections": [relation], "type": "incremental"})
+    values = ", ".join(f"'{each}'" for each in ("columns-again", "execute-snapshot", data))
+    return f"INSERT INTO debezium_signal VALUES ({values})"  # noqa: S608 - for a person to read
