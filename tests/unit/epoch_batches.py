@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+import numpy as np
+import pyarrow as pa
 from orders_in_kafka import SOURCE, TOPIC, ledger_of  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.epochs import Decision, decide_epochs
-from cdc_lakehouse.bronze.log_runs import LogRun
+from cdc_lakehouse.bronze.log_runs import chunk_runs, log_runs
 from cdc_lakehouse.bronze.written_file import SnapshotStart, Span, WrittenFile
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.progress import Progress
@@ -21,9 +24,19 @@ BOTH = {**SOURCES, SECOND: SECOND_SOURCE}
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A row of a full snapshot."""
+    """A row of a full snapshot. `commit` is the one that the connector had come to, if it was streaming."""
 
     tx_id: int | None
+    commit: int | None = None
+    slot: int | None = None
+    """Where a new slot begins in the log; if it is not given, at ten times the transaction."""
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        if self.tx_id is None:
+            return None
+        begins = 10 * self.tx_id if self.slot is None else self.slot
+        return (0, begins) if self.commit is None else (self.commit, self.commit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +48,34 @@ class Streamed:
 
 
 @dataclass(frozen=True, slots=True)
+class Chunk:
+    """A row of an incremental snapshot, read behind this commit."""
+
+    commit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
-    """A tombstone, an undecodable record, a row of an incremental snapshot."""
+    """A tombstone, an undecodable record."""
 
 
 OTHER = Other()
-Record = Read | Streamed | Other
+POSITION = pa.struct([(name, pa.int64()) for name in ("phase", "commit", "streamed", "row")])
+Record = Read | Streamed | Chunk | Other
 Places = Mapping[tuple[str, int], Sequence[Record]]
 
 
-def line(topic: str, partition: int, first: int, records: Sequence[Record]) -> WrittenFile:
+def line(
+    topic: str, partition: int, first: int, records: Sequence[Record], *, apart_at: Sequence[int] = ()
+) -> WrittenFile:
     """What the worker hands back that wrote `records`, the first of which has the offset `first`."""
     starts: dict[int, SnapshotStart] = {}
-    runs: list[LogRun] = []
     for offset, record in enumerate(records, first):
         if isinstance(record, Read) and record.tx_id is not None:
-            starts.setdefault(record.tx_id, SnapshotStart(topic, partition, record.tx_id, offset))
-        elif isinstance(record, Streamed):
-            spot = record.commit or 0, record.lsn
-            knows_past = record.commit is not None
-            run = LogRun(topic, partition, offset, offset, knows_past, record.lsn, begins=spot, ends=spot)
-            joins = bool(runs) and runs[-1].knows_past == run.knows_past
-            runs[-1:] = [runs[-1].joined(run)] if joins else [*runs[-1:], run]
+            start = SnapshotStart(topic, partition, record.tx_id, offset, record.place)
+            starts.setdefault(record.tx_id, start)
+    offsets = np.arange(first, first + len(records))
+    position = pa.array([_position(record) for record in records], POSITION)
     span = Span(topic, partition, first, first + len(records) - 1, len(records))
     return WrittenFile(
         name="f",
@@ -65,8 +84,22 @@ def line(topic: str, partition: int, first: int, records: Sequence[Record]) -> W
         rows=len(records),
         spans=(span,),
         snapshots=tuple(starts.values()),
-        log_runs=tuple(runs),
+        log_runs=tuple(log_runs(topic, partition, offsets, position, apart_at=apart_at)),
+        chunk_runs=tuple(chunk_runs(topic, partition, offsets, position, apart_at=apart_at)),
     )
+
+
+def _position(record: Record) -> dict[str, int] | None:
+    match record:
+        case Read(place=(commit, row)):
+            found = (0, commit, 0, row)
+        case Streamed(commit, lsn):
+            found = (1, commit or 0, 1, lsn)
+        case Chunk(commit):
+            found = (1, commit, 0, commit)
+        case _:
+            return None
+    return dict(zip(POSITION.names, found, strict=True))
 
 
 @dataclass(slots=True)
@@ -104,7 +137,13 @@ class Bronze:
                 start,
                 max(end, (until or {}).get((topic, partition), 0)),
             )
-        decision = decide_epochs(self.ledger, files, sources=self.sources, planned=planned, added=added)
+        decide = partial(decide_epochs, self.ledger, sources=self.sources, planned=planned, added=added)
+        decision = decide(files)
+        if decision.straddling:
+            at = decision.straddling
+            decision = decide(
+                [line(*p, self.end(*p), some, apart_at=at.get(p, ())) for p, some in batch.items() if some]
+            )
         self.decided = decision
         after = decision.ledger.advanced(added, attempt="a", seen_through=None, planned=planned)
         after = replace(after, decisions=decision.told())

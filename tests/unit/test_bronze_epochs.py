@@ -16,6 +16,7 @@ from epoch_batches import (  # type: ignore[import-not-found]
     THIRD,
     UNKNOWN_PAST,
     Bronze,
+    Chunk,
     Read,
     Streamed,
     streaming,
@@ -133,7 +134,7 @@ def test_a_partition_enters_later_where_the_next_drain_begins_with_late_rows_of_
 def test_a_partition_that_holds_rows_of_the_epoch_before_its_snapshot_opens_the_next_one():
     bronze = streaming(P0, P1)
     bronze.takes({P0: [AGAIN]})
-    bronze.takes({P1: [OLD]})
+    bronze.takes({P1: [OTHER]})
 
     assert bronze.takes({P1: [AGAIN]}) == [2]
     assert bronze.epochs(1) == [0, 0, 1, 2]
@@ -143,10 +144,10 @@ def test_a_partition_that_holds_rows_of_the_epoch_before_its_snapshot_opens_the_
 
 def test_a_run_that_was_killed_leaves_the_boundary_where_its_drain_would_have_ended():
     bronze = streaming(P0, P1)
-    bronze.takes({P0: [AGAIN], P1: [OLD]}, until={P0: 9, P1: 6})
+    bronze.takes({P0: [AGAIN], P1: [OTHER]}, until={P0: 9, P1: 6})
 
-    assert bronze.takes({P1: [OLD, OLD]}, until={P1: 12}) == []
-    assert bronze.takes({P1: [OLD, OLD]}, until={P1: 12}) == []
+    assert bronze.takes({P1: [OTHER, OTHER]}, until={P1: 12}) == []
+    assert bronze.takes({P1: [OTHER, OTHER]}, until={P1: 12}) == []
     assert bronze.epochs(1) == [0, 0, 0, 0, 0, 0, 1]
 
 
@@ -195,3 +196,89 @@ def test_a_partition_that_appears_in_the_batch_that_opens_an_epoch_enters_it_whe
 
     assert bronze.takes({P0: [AGAIN], P1: [OLD]}) == [1]
     assert bronze.progress(1).epochs == ((1, 1),)
+
+
+BLOCKING = Read(95, commit=950)
+"""A row of a snapshot that interrupted the stream: it names the commit that the connector had come to."""
+
+
+def test_events_behind_the_snapshot_are_of_its_epoch_in_a_partition_without_a_row_of_it():
+    bronze = streaming(P0, P1, P2)
+
+    assert bronze.takes({P0: [AGAIN], P1: [OLD, OTHER, NEW, OTHER], P2: [UNKNOWN_PAST]}) == [1]
+    assert bronze.epochs(1) == [0, 0, 0, 0, 1, 1]
+    assert bronze.epochs(2) == [0, 0, 1]
+
+
+def test_events_behind_the_snapshot_are_of_its_epoch_in_a_later_batch_of_the_drain():
+    bronze = streaming(P0, P1)
+    bronze.takes({P0: [AGAIN], P1: [OLD]}, until={P1: 9})
+
+    assert bronze.takes({P1: [OLD, NEW]}, until={P1: 9}) == []
+    assert bronze.epochs(1) == [0, 0, 0, 0, 1]
+    assert bronze.takes({P1: [NEW]}) == []
+    assert bronze.epochs(1) == [0, 0, 0, 0, 1, 1]
+
+
+def test_late_events_from_before_the_snapshot_stay_in_their_epoch():
+    bronze = streaming(P0, P1)
+    bronze.takes({P0: [AGAIN]})
+
+    assert bronze.takes({P1: [OLD, NEW]}) == []
+    assert bronze.epochs(1) == [0, 0, 0, 1]
+
+
+def test_the_first_events_of_a_partition_behind_a_new_slot_are_of_its_epoch():
+    bronze = streaming(P0)
+
+    assert bronze.takes({P0: [AGAIN], P1: [OF_AN_OPEN_TRANSACTION, NEW]}) == [1]
+    assert bronze.epochs(1) == [1, 1]
+
+
+def test_first_events_of_the_old_slot_stay_in_its_epoch():
+    """Behind them one names a commit from before the snapshot."""
+    bronze = streaming(P0)
+
+    assert bronze.takes({P0: [AGAIN], P1: [Streamed(None, 505), OLD, NEW]}) == [1]
+    assert bronze.epochs(1) == [0, 0, 1]
+
+
+def test_a_snapshot_that_interrupts_the_stream_is_met_at_the_commit_that_its_rows_name():
+    bronze = streaming(P0, P1, P2)
+    behind, before = Streamed(950, 700), Streamed(940, 960)
+
+    assert bronze.takes({P0: [before, BLOCKING, behind], P1: [before, behind], P2: [Chunk(940)]}) == [1]
+    assert bronze.epochs(1) == [0, 0, 0, 1]
+    assert bronze.epochs(2) == [0, 0, 0]
+
+
+def test_rows_of_an_incremental_snapshot_are_of_the_epoch_of_their_place_in_the_log():
+    bronze = streaming(P0, P1)
+
+    assert bronze.takes({P0: [BLOCKING], P1: [Chunk(940), OLD, Chunk(951), OTHER]}) == [1]
+    assert bronze.epochs(1) == [0, 0, 0, 0, 1, 1]
+
+
+def test_a_block_that_is_sent_again_behind_the_snapshot_stays_before_it_until_it_has_caught_up():
+    bronze = streaming(P0, P1)
+    again = [OLD, Streamed(950, 960)]
+
+    assert bronze.takes({P0: [BLOCKING], P1: [*again, *again]}) == [1]
+    assert bronze.epochs(1) == [0, 0, 0, 0, 0, 1]
+
+
+def test_a_log_that_went_back_does_not_say_what_was_sent_behind_the_snapshot():
+    bronze = streaming(P0, P1)
+    of_another_life = Streamed(2_000, 2_010)
+
+    assert bronze.takes({P0: [of_another_life, AGAIN], P1: [of_another_life, NEW]}, until={P1: 9}) == [1]
+    assert bronze.progress(1).epochs == ((9, 1),)
+
+
+def test_what_was_entered_by_an_event_is_not_moved_by_a_later_drain():
+    bronze = streaming(P0, P1)
+    bronze.takes({P0: [AGAIN], P1: [NEW]}, until={P1: 9})
+
+    assert bronze.takes({P1: [OLD, NEW]}) == []
+    assert bronze.epochs(1) == [0, 0, 1, 1, 1]
+    assert bronze.takes({P0: [UNKNOWN_PAST, NEW]}) == []

@@ -28,7 +28,7 @@ from orders_in_kafka import SOURCE, TOPIC  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.epochs import all_opened, decide_epochs
 from cdc_lakehouse.lake.ledger import Ledger
-from cdc_lakehouse.lake.progress import Beginning, Log, Progress
+from cdc_lakehouse.lake.progress import Beginning, Log, Progress, Since
 
 
 def test_a_partition_that_the_drain_does_not_read_enters_at_its_end():
@@ -159,8 +159,8 @@ def test_what_a_partition_met_is_in_the_ledger():
     bronze.takes({P0: [AGAIN, Streamed(None, 905), NEW, Streamed(None, 950)]})
 
     assert bronze.progress().beginnings == (
-        Beginning(0, 30, opened=False),
-        Beginning(2, 90, opened=True),
+        Beginning(0, 30, opened=False, since=Since(300, is_new_slot=True)),
+        Beginning(2, 90, opened=True, since=Since(900, is_new_slot=True)),
         Beginning(5, None, opened=True),
     )
     assert bronze.progress().noticed == {1, 2}

@@ -21,17 +21,24 @@ class Sent:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[int, Sent]]:
-    """(partition, what is sent to it) in the order of sending: each incarnation reads, then streams."""
+    """(partition, what is sent to it) in the order of sending: each incarnation reads, then streams.
+
+    It is a new slot, or one that goes on behind a snapshot by signal.
+    """
     sent, lsn = [], 100
+    past = None
     places = st.lists(st.integers(0, PARTITIONS - 1), max_size=5)
     for incarnation in range(draw(st.integers(1, 4))):
+        lsn += 10
+        past = lsn if past is not None and draw(st.booleans()) else None
+        read = Read(10 * (1 + incarnation), commit=past, slot=lsn)
         for place in [*draw(places), draw(st.integers(0, PARTITIONS - 1))]:
-            sent.append((place, Sent(incarnation, Read(10 * (1 + incarnation)))))
-        past = None
+            sent.append((place, Sent(incarnation, read)))
         for place in draw(places):
             lsn += 10
-            sent.append((place, Sent(incarnation, Streamed(past, lsn))))
-            past = draw(st.sampled_from([past, lsn]))
+            was_open = draw(st.sampled_from([0, 0, 15]))
+            sent.append((place, Sent(incarnation, Streamed(past, lsn - was_open))))
+            past = draw(st.sampled_from([past, lsn + 5]))
     return sent
 
 
@@ -79,6 +86,41 @@ def test_drains_that_read_what_was_sent_so_far_open_few_epochs(sent, data):
     assert opened == list(range(1, len(opened) + 1))
     # One each, and one more at most where a slot shows in one partition before its snapshot in another.
     assert len(opened) <= 2 * (len({each.incarnation for _, each in sent}) - 1)
+
+
+def survives(bronze: Bronze, logs: dict[int, list[Sent]]) -> None:
+    """A complete snapshot takes away what is of an older epoch than all of its rows: nothing that was sent
+    behind it, and all that was sent before it, unless that may have been the first event of its slot."""
+    rows = [
+        (each, epoch)
+        for number, log in logs.items()
+        for each, epoch in zip(log, bronze.epochs(number) if log else [], strict=True)
+    ]
+    for incarnation in {each.incarnation for each, _ in rows}:
+        first = min(epoch for each, epoch in rows if each == read_of(incarnation, rows))
+        for each, epoch in rows:
+            if each.incarnation >= incarnation:
+                assert epoch >= first
+            elif not isinstance(each.record, Streamed) or each.record.commit is not None:
+                assert epoch < first
+
+
+def read_of(incarnation: int, rows: list[tuple[Sent, int]]) -> Sent:
+    return next(e for e, _ in rows if e.incarnation == incarnation and isinstance(e.record, Read))
+
+
+@settings(max_examples=300, deadline=None)
+@given(sent=histories(), data=st.data())
+def test_a_snapshot_takes_away_what_was_sent_before_it_and_nothing_that_came_behind(sent, data):
+    logs, bronze, read = by_partition(sent), Bronze.empty(), 0
+    for time in sorted({*data.draw(st.lists(st.integers(1, len(sent)), max_size=4)), len(sent)}):
+        ends = [len(log) for log in by_partition(sent[:time]).values()]
+        for cut in sorted(data.draw(st.lists(st.integers(read, time), max_size=2))):  # batches of one drain
+            drained(bronze, [len(log) for log in by_partition(sent[:cut]).values()], logs, ends)
+        drained(bronze, ends, logs)
+        read = time
+
+    survives(bronze, logs)
 
 
 @settings(max_examples=300, deadline=None)

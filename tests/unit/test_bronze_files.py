@@ -21,7 +21,13 @@ from debezium_records import (  # type: ignore[import-not-found]
 from cdc_lakehouse.bronze.decode_udf import LAYOUT, decoded, file_schema, files_of, stamp_of
 from cdc_lakehouse.bronze.log_runs import LogRun
 from cdc_lakehouse.bronze.worker_failures import WorkerStorageError, known_failure
-from cdc_lakehouse.bronze.written_file import BadRow, SnapshotStart, Span, WrittenFile
+from cdc_lakehouse.bronze.written_file import (
+    BadRow,
+    SnapshotStart,
+    Span,
+    WrittenFile,
+    with_runs_apart,
+)
 from cdc_lakehouse.contract import ENV_CONNECTION_STORAGE
 from cdc_lakehouse.errors import MissingConnectionError, StorageUnavailableError, VersionMismatchError
 from cdc_lakehouse.lake import parquet_files
@@ -155,7 +161,10 @@ def test_a_line_names_where_full_snapshots_begin(tmp_path):
 
     (file,) = written(tmp_path, batch_at(100, *records))
 
-    assert set(file.snapshots) == {SnapshotStart(TOPIC, 0, 5, 100), SnapshotStart(TOPIC, 0, 8, 104)}
+    assert set(file.snapshots) == {
+        SnapshotStart(TOPIC, 0, 5, 100, (26002768, 26002808)),
+        SnapshotStart(TOPIC, 0, 8, 104, (26002768, 26002808)),
+    }
 
 
 def test_a_line_says_where_streamed_events_know_the_commit_before_them_and_how_far_the_log_went(tmp_path):
@@ -172,11 +181,50 @@ def test_a_line_says_where_streamed_events_know_the_commit_before_them_and_how_f
 
     (file,) = written(tmp_path, batch_at(100, *first), batch_at(107, good(5, **unknown), good(6, lsn=805)))
 
+    named = 26002768
     assert file.log_runs == (
-        LogRun(TOPIC, 0, 100, 103, True, row=820, begins=(26002768, 820), ends=(26002768, 810), turned=103),
-        LogRun(TOPIC, 0, 105, 107, False, row=900, begins=(0, 900), ends=(0, 900)),
-        LogRun(TOPIC, 0, 108, 108, True, row=805, begins=(26002768, 805), ends=(26002768, 805)),
+        LogRun(
+            TOPIC,
+            0,
+            100,
+            103,
+            True,
+            row=820,
+            begins=(named, 820),
+            ends=(named, 810),
+            turned=103,
+            commits=(named, named),
+        ),
+        LogRun(TOPIC, 0, 105, 105, False, row=900, begins=(0, 900), ends=(0, 900)),
+        LogRun(TOPIC, 0, 107, 107, False, row=900, begins=(0, 900), ends=(0, 900)),
+        LogRun(
+            TOPIC, 0, 108, 108, True, row=805, begins=(named, 805), ends=(named, 805), commits=(named, named)
+        ),
     )
+    assert [(run.first, run.last, run.commits) for run in file.chunk_runs] == [(102, 102, (900, 900))]
+    assert WrittenFile.from_json(file.to_json()) == file
+
+
+def test_runs_of_a_file_are_split_where_a_snapshot_was_taken(tmp_path):
+    def at(commit: int) -> tuple[bytes, bytes]:
+        return good(1, sequence=f'["{commit}","{commit}"]', lsn=commit + 5)
+
+    chunk = good(1, snapshot="incremental", sequence='["960","960"]', lsn=None)
+    (file,) = written(
+        tmp_path, batch_at(100, at(900), at(940), (None, None), at(950), chunk, at(930), at(950))
+    )
+
+    (apart,) = with_runs_apart([file], {(TOPIC, 0): [950]}, folder=tmp_path.as_uri())
+
+    runs = [(run.first, run.last, run.commits) for run in (*apart.log_runs, *apart.chunk_runs)]
+    assert runs == [
+        (100, 101, (900, 940)),
+        (103, 103, (950, 950)),
+        (105, 105, (930, 930)),
+        (106, 106, (950, 950)),
+        (104, 104, (960, 960)),
+    ]
+    assert with_runs_apart([file], {(TOPIC, 1): [950]}, folder=tmp_path.as_uri()) == [file]
 
 
 def test_a_source_that_never_names_the_commit_before_has_one_run(tmp_path):

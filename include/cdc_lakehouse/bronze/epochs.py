@@ -15,7 +15,7 @@ from cdc_lakehouse.bronze.log_runs import LogRun
 from cdc_lakehouse.bronze.partition_epochs import Event, PartitionEpochs
 from cdc_lakehouse.bronze.written_file import SnapshotStart, WrittenFile
 from cdc_lakehouse.lake.ledger import Ledger, Ranges
-from cdc_lakehouse.lake.progress import Progress
+from cdc_lakehouse.lake.progress import Progress, Since
 
 FULL_SNAPSHOT = "full snapshot"
 NEW_SLOT = "new slot"
@@ -38,6 +38,9 @@ class Decision:
     ledger: Ledger
     """That of before the batch, with the epochs of what it is about to add."""
     opened: tuple[Opened, ...]
+    straddling: Mapping[tuple[str, int], Sequence[int]] = field(default_factory=dict)
+    """Topic and partition -> the commits at which its runs have to be split (`with_runs_apart`) to decide
+    exactly where it enters an epoch."""
 
     def told(self) -> dict[str, Any]:
         """The ledger's `decisions`; empty where nothing was opened."""
@@ -59,10 +62,13 @@ def decide_epochs(
     walk = _Walk.begun(ledger, list(files), sources=sources, planned=planned, added=added)
     while walk.goes_on():
         pass
+    straddling = walk.settle()
     known = {source: dict(partitions) for source, partitions in ledger.sources.items()}
     for (source, number), partition in walk.partitions.items():
         known.setdefault(source, {})[number] = partition.progress()
-    return Decision(replace(ledger, sources=known), tuple(walk.opened))
+    topics = {source: topic for topic, source in sources.items()}
+    split = {(topics[source], number): commits for (source, number), commits in straddling.items()}
+    return Decision(replace(ledger, sources=known), tuple(walk.opened), split)
 
 
 def all_opened(commits: Iterable[Ledger]) -> dict[str, Any]:
@@ -76,7 +82,7 @@ class _Walk:
     """All partitions of the topics that are read, each with its events of the batch in their order.
 
     What began anew is told from one partition to the next by the transaction of its snapshot. So snapshots
-    are taken in the order of their transactions, whichever partition they are in, and slots after them.
+    and new slots are taken in the order of the log, whichever partition they are in.
     """
 
     partitions: dict[_Place, PartitionEpochs]
@@ -94,7 +100,7 @@ class _Walk:
         added: Ranges,
     ) -> _Walk:
         noticed = _noticed(ledger)
-        firsts, events = _firsts(files, sources), _events(files, sources)
+        firsts, events, chunks = _firsts(files, sources), _events(files, sources), _chunks(files, sources)
         partitions = {}
         for source in sources.values():
             read, more = planned.get(source, {}), added.get(source, {})
@@ -110,6 +116,7 @@ class _Walk:
                     end=more[number][1] if number in more else None,
                     drained=read[number][1] if number in read else None,
                     events=events.get(place, []),
+                    chunks=chunks.get(place, []),
                 )
         return cls(partitions, ledger.epoch)
 
@@ -153,8 +160,28 @@ class _Walk:
         if epoch is None:
             anew = all(each.holds_nothing_below(start.offset) for each, start in starts)
             epoch = self._open(tx_id, own if anew else {each.source for each in self.partitions.values()})
+        since = _since(starts)
         for each, start in starts:
-            each.enter(epoch, at=start.offset, tx_id=tx_id, opened=opens)
+            each.enter(epoch, at=start.offset, tx_id=tx_id, opened=opens, since=since)
+
+    def settle(self) -> Mapping[_Place, Sequence[int]]:
+        """Enter epochs in partitions that have no row of their snapshots, as far as their events tell.
+
+        Returns the partitions whose runs straddle a snapshot, and at which commits: until these are split, a
+        partition enters with the first of them.
+        """
+        sinces: dict[str, dict[int, Since]] = {}
+        for (source, _), partition in self.partitions.items():
+            for epoch, since in partition.sinces():
+                known = sinces.setdefault(source, {})
+                known[epoch] = min(since, known.get(epoch, since))
+        straddling = {}
+        for place, partition in self.partitions.items():
+            commits = partition.straddled(sinces.get(place[0], {}))
+            if commits:
+                straddling[place] = commits
+            partition.settle(sinces.get(place[0], {}))
+        return straddling
 
     def _open(self, tx_id: int | None, sources: Collection[str]) -> int:
         """The newest epoch, which all partitions of `sources` are to enter."""
@@ -174,6 +201,21 @@ class _Walk:
         )
 
 
+def _since(starts: Sequence[tuple[PartitionEpochs, SnapshotStart]]) -> Since | None:
+    """What tells the events behind a snapshot from those before it, where the log can tell.
+
+    Rows of a snapshot that interrupted a stream name the commit that the connector had come to. Behind a new
+    slot they name none, and stand where the slot begins. A snapshot is taken at one place, whatever its
+    partition.
+    """
+    places = [start.place for _, start in starts if start.place is not None]
+    if not places:
+        return None
+    commit, row = min(places)
+    since = Since(commit or row, is_new_slot=commit == 0)
+    return since if all(each.agrees_with(since) for each, _ in starts) else None
+
+
 def _firsts(files: Iterable[WrittenFile], sources: Mapping[str, str]) -> dict[_Place, int]:
     """Of each partition the first record of the batch."""
     found: dict[_Place, int] = {}
@@ -191,6 +233,14 @@ def _events(files: Iterable[WrittenFile], sources: Mapping[str, str]) -> dict[_P
         for event in events:
             place = sources.get(event.topic, event.topic), event.partition
             found.setdefault(place, []).append(event)
+    return found
+
+
+def _chunks(files: Iterable[WrittenFile], sources: Mapping[str, str]) -> dict[_Place, list[LogRun]]:
+    found: dict[_Place, list[LogRun]] = {}
+    for file in files:
+        for run in file.chunk_runs:
+            found.setdefault((sources.get(run.topic, run.topic), run.partition), []).append(run)
     return found
 
 

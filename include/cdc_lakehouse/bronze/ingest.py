@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -16,7 +17,7 @@ from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.amend import amend
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
-from cdc_lakehouse.bronze.epochs import EPOCHS_OPENED, decide_epochs
+from cdc_lakehouse.bronze.epochs import EPOCHS_OPENED, Decision, decide_epochs
 from cdc_lakehouse.bronze.fill_plan import batches, filled
 from cdc_lakehouse.bronze.layout import is_small, lay_out
 from cdc_lakehouse.bronze.mass import refuse_in_mass
@@ -27,7 +28,7 @@ from cdc_lakehouse.bronze.report import told
 from cdc_lakehouse.bronze.sorted_udf import Destination
 from cdc_lakehouse.bronze.table_decoder import TableDecoder
 from cdc_lakehouse.bronze.write import BRONZE_PROPERTIES, CommitResult, append
-from cdc_lakehouse.bronze.written_file import WrittenFile
+from cdc_lakehouse.bronze.written_file import WrittenFile, with_runs_apart
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.debezium.plans import DecodePlans
@@ -191,15 +192,22 @@ class TableIngest:
 
         def after(seen: str | None) -> Ledger:
             planned, marks = self._plan.planned, self._plan.marks
-            epochs = decide_epochs(
-                self._ledger, files, sources=self._plan.sources, planned=planned, added=added
-            )
+            epochs = self._epochs(files, added)
             advanced = epochs.ledger.advanced(
                 added, attempt=attempt, seen_through=seen, planned=planned, marks=marks
             )
             return replace(advanced, decisions=epochs.told())
 
         self._commit(session, files, within=spans_of(added), after=after, topic_ids=topic_ids)
+
+    def _epochs(self, files: Sequence[WrittenFile], added: Ranges) -> Decision:
+        decide = partial(
+            decide_epochs, self._ledger, sources=self._plan.sources, planned=self._plan.planned, added=added
+        )
+        epochs = decide(files)
+        if not epochs.straddling:
+            return epochs
+        return decide(with_runs_apart(files, epochs.straddling, folder=self._uri))
 
     def _fill(self, session: SparkSession, spans: Spans) -> None:
         """Parts of gaps, one commit. Who was overtaken commits nothing: the step is taken."""

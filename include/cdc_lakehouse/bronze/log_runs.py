@@ -1,12 +1,13 @@
 """Runs of streamed events that name the commit before them, or that do not (`cdc-semantics` rule 2.5).
 
 They also tell whether the log turned back: within a partition events come in the order of their commits,
-unless a block of them is sent again, or the source went back (rule 2.7).
+unless a block of them is sent again, or the source went back (rule 2.7). And they tell which commits their
+events name, which is what separates the events before a repeated snapshot from those behind it (rule 2.5).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -34,6 +35,8 @@ class LogRun:
     """Of the first and of the last event."""
     turned: int | None = None
     """The offset of the last event that stands below the one before it."""
+    commits: tuple[int, int] = (0, 0)
+    """The lowest and the highest commit that an event names; 0 where it names none."""
 
     def joined(self, behind: Self) -> Self:
         turned = behind.first if behind.begins < self.ends else self.turned
@@ -43,44 +46,120 @@ class LogRun:
             row=max(self.row, behind.row),
             ends=behind.ends,
             turned=turned if behind.turned is None else behind.turned,
+            commits=(min(self.commits[0], behind.commits[0]), max(self.commits[1], behind.commits[1])),
         )
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> Self:
-        return cls(**{**document, "begins": tuple(document["begins"]), "ends": tuple(document["ends"])})
+        pairs = {name: tuple(document[name]) for name in ("begins", "ends", "commits")}
+        return cls(**{**document, **pairs})
 
 
-def log_runs(topic: str, partition: int, offsets: np.ndarray, position: pa.StructArray) -> Iterator[LogRun]:
-    """Of bronze rows in the order of their offsets, without those of snapshots and those without a position.
+def log_runs(
+    topic: str,
+    partition: int,
+    offsets: np.ndarray,
+    position: pa.StructArray,
+    *,
+    apart_at: Sequence[int] = (),
+) -> Iterator[LogRun]:
+    """Return the runs of streamed events, in the order of their offsets. A row of a full snapshot ends a run.
 
     A commit of 0 is one that was not named: no log begins there. Other sources than PostgreSQL name theirs
-    always or never, so their rows are of one kind.
+    always or never, so their rows are of one kind. No run has commits on both sides of one of `apart_at`.
     """
-    numbers = {name: _numbers(position.field(name)) for name in ("phase", "streamed", "commit", "row")}
-    streamed = (numbers["phase"] == 1) & (numbers["streamed"] == 1)
-    if position.null_count:
-        streamed &= position.is_valid().to_numpy(zero_copy_only=False)
-    places = np.flatnonzero(streamed)
-    if not len(places):
-        return
-    known = numbers["commit"][places] != 0
-    starts = np.concatenate([[0], np.flatnonzero(known[1:] != known[:-1]) + 1])
-    commits, rows = numbers["commit"][places], numbers["row"][places]
+    columns = _Columns.of(position)
+    places = np.flatnonzero(columns.is_streamed)
+    if len(places):
+        kinds = _kinds(columns.commit[places], apart_at)
+        kinds += (len(apart_at) + 2) * np.cumsum(columns.is_snapshot)[places]
+        yield from _runs(topic, partition, offsets, columns, places=places, kinds=kinds)
+
+
+def chunk_runs(
+    topic: str,
+    partition: int,
+    offsets: np.ndarray,
+    position: pa.StructArray,
+    *,
+    apart_at: Sequence[int] = (),
+) -> Iterator[LogRun]:
+    """Return the rows of incremental snapshots as runs, which say where in the log they were read.
+
+    It is one run, but for `apart_at`, which is as for `log_runs`.
+    """
+    columns = _Columns.of(position)
+    places = np.flatnonzero(columns.is_chunk)
+    if len(places):
+        commits = columns.commit[places]
+        kinds = _kinds(commits, apart_at) if len(apart_at) else np.zeros(len(places), int)
+        yield from _runs(topic, partition, offsets, columns, places=places, kinds=kinds)
+
+
+def _kinds(commits: np.ndarray, apart_at: Sequence[int]) -> np.ndarray:
+    """Return 0 for each event that names no commit; for others 1 and how many of `apart_at` it reaches."""
+    reached = np.searchsorted(np.sort(np.asarray(apart_at, np.int64)), commits, side="right")
+    kinds: np.ndarray = np.where(commits == 0, 0, reached + 1)
+    return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What positions of bronze rows say, as arrays of one length."""
+
+    commit: np.ndarray
+    row: np.ndarray
+    is_streamed: np.ndarray
+    is_chunk: np.ndarray
+    """Whether an incremental snapshot has read the row."""
+    is_snapshot: np.ndarray
+    """Whether a full snapshot has read it."""
+
+    @classmethod
+    def of(cls, position: pa.StructArray) -> Self:
+        numbers = {name: _numbers(position.field(name)) for name in ("phase", "streamed", "commit", "row")}
+        is_there = np.ones(len(position), bool)
+        if position.null_count:
+            is_there = position.is_valid().to_numpy(zero_copy_only=False)
+        in_stream, streamed = is_there & (numbers["phase"] == 1), numbers["streamed"] == 1
+        return cls(
+            numbers["commit"],
+            numbers["row"],
+            is_streamed=in_stream & streamed,
+            is_chunk=in_stream & ~streamed,
+            is_snapshot=is_there & (numbers["phase"] == 0),
+        )
+
+
+def _runs(
+    topic: str,
+    partition: int,
+    offsets: np.ndarray,
+    columns: _Columns,
+    *,
+    places: np.ndarray,
+    kinds: np.ndarray,
+) -> Iterator[LogRun]:
+    """Return the rows at `places` as runs of one kind each."""
+    starts = np.concatenate([[0], np.flatnonzero(kinds[1:] != kinds[:-1]) + 1])
+    commits, rows = columns.commit[places], columns.row[places]
     highest = np.maximum.reduceat(rows, starts)
+    named = zip(np.minimum.reduceat(commits, starts), np.maximum.reduceat(commits, starts), strict=True)
     lasts = np.append(starts[1:], len(places)) - 1
     turned = np.flatnonzero(_below_the_one_before(commits, rows)) + 1
-    for start, last, row in zip(starts, lasts, highest, strict=True):
+    for start, last, row, (least, most) in zip(starts, lasts, highest, named, strict=True):
         own = turned[(turned > start) & (turned <= last)]
         yield LogRun(
             topic,
             partition,
             first=int(offsets[places[start]]),
             last=int(offsets[places[last]]),
-            knows_past=bool(known[start]),
+            knows_past=bool(commits[start] != 0),
             row=int(row),
             begins=(int(commits[start]), int(rows[start])),
             ends=(int(commits[last]), int(rows[last])),
             turned=int(offsets[places[own[-1]]]) if len(own) else None,
+            commits=(int(least), int(most)),
         )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 from cdc_lakehouse.bronze.log_runs import LogRun
 from cdc_lakehouse.bronze.written_file import SnapshotStart
-from cdc_lakehouse.lake.progress import Beginning, Log, Progress
+from cdc_lakehouse.lake.progress import Beginning, Log, Progress, Since
 
 Event = SnapshotStart | LogRun
+_LAST = 2**63
 Boundary = tuple[int, int]
 """(from offset, epoch)."""
 
@@ -26,6 +27,8 @@ class PartitionEpochs:
     """Where the drain ends: a partition that shows nothing of a new epoch enters it there, since by then
     Kafka has all that was sent before the record that opened it."""
     events: deque[Event]
+    runs: Sequence[LogRun]
+    """All runs of the batch, those of incremental snapshots too."""
     settled: list[Boundary]
     expected: Boundary | None
     """The newest epoch, where records have not shown yet where it begins here."""
@@ -36,6 +39,8 @@ class PartitionEpochs:
     turned: int | None
     """The newest offset whose event stands below the one before it."""
     beginnings: list[Beginning] = field(default_factory=list)
+    streamed: list[LogRun] = field(default_factory=list)
+    """Runs of the stream that were gone through."""
 
     @classmethod
     def before_the_batch(
@@ -48,6 +53,7 @@ class PartitionEpochs:
         end: int | None,
         drained: int | None,
         events: Iterable[Event],
+        chunks: Iterable[LogRun],
     ) -> Self:
         own = {each.offset for each in before.beginnings}
         settled, expected, facts = [], None, max(before.end, before.known_to)
@@ -58,12 +64,15 @@ class PartitionEpochs:
             else:
                 expected = start, epoch
         ends = before.end if end is None else end
+        in_order = list(_in_order(events, known={each.tx_id for each in before.beginnings}))
+        runs = [each for each in in_order if isinstance(each, LogRun)]
         return cls(
             source=source,
             before=before,
             first=first,
             until=max(ends, drained or 0),
-            events=deque(_in_order(events, known={each.tx_id for each in before.beginnings})),
+            events=deque(in_order),
+            runs=sorted([*runs, *chunks], key=lambda run: run.first),
             settled=settled,
             expected=expected,
             log=before.log,
@@ -73,12 +82,15 @@ class PartitionEpochs:
             beginnings=list(before.beginnings),
         )
 
-    def turn(self) -> tuple[int, int]:
-        """What says nothing new goes first; a new slot last, since a snapshot elsewhere may explain it."""
+    def turn(self) -> tuple[int, int, int]:
+        """What says nothing new goes first; then snapshots and new slots, in the order of the log.
+
+        A slot whose place is that of a snapshot comes behind it, since the snapshot elsewhere explains it.
+        """
         event = self.events[0]
         if isinstance(event, SnapshotStart):
-            return 1, event.tx_id
-        return (2, 0) if self.begins_anew(event) else (0, 0)
+            return 1, 0 if event.place is None else event.place[0] or event.place[1], event.tx_id
+        return (1, event.row, _LAST) if self.begins_anew(event) else (0, 0, 0)
 
     def epoch_of(self, tx_id: int) -> int | None:
         """The epoch of the full snapshot of this transaction, if its rows were met here."""
@@ -115,24 +127,86 @@ class PartitionEpochs:
         """Enter `epoch` where the drain ends, unless a record says before that where it begins."""
         self.expected = self.until, epoch
 
-    def enter(self, epoch: int, *, at: int, tx_id: int | None, opened: bool) -> None:
+    def straddled(self, sinces: Mapping[int, Since]) -> tuple[int, ...]:
+        """The commits at which runs have to be split before `settle` can place `sinces` exactly."""
+        commits = {sinces[epoch].commit for epoch in self._unplaced(sinces)}
+        return tuple(
+            sorted(
+                commit
+                for commit in commits
+                if any(run.commits[1] > 0 and run.commits[0] < commit <= run.commits[1] for run in self.runs)
+            )
+        )
+
+    def settle(self, sinces: Mapping[int, Since]) -> None:
+        """Enter epochs of whose snapshots no row is here, each behind the last event sent before its rows.
+
+        Where no event was sent behind it, the boundary stays where the drain ends, or moves behind that one.
+        """
+        end_epoch = _at(self.settled, self.end)
+        for epoch in self._unplaced(sinces):
+            first = max((at for at, other in self.settled if other < epoch), default=0)
+            until = min((at for at, other in self.settled if other > epoch), default=self.end)
+            runs = [run for run in self.runs if first <= run.first < until]
+            least = max([first, *(run.last + 1 for run in runs if _is_before(run, sinces[epoch]))])
+            at = next((run.first for run in runs if run.first >= least), None)
+            if at is not None:
+                kept = [boundary for boundary in self.settled if boundary[0] != at]
+                self.settled = sorted([*kept, (at, epoch)])
+            if self.expected is not None and self.expected[1] == epoch:
+                self.expected = (max(self.expected[0], least), epoch) if at is None else None
+        if _at(self.settled, self.end) != end_epoch:
+            self._begin_log_at(self.settled[-1][0])
+
+    def _unplaced(self, sinces: Mapping[int, Since]) -> list[int]:
+        """Epochs that are newer than the rows that are held, and that nothing here has shown yet.
+
+        Newest first: the first events of a newer slot name no commit, as if they stood before it.
+        """
+        held = _at(self.settled, self.before.end - 1)
+        shown = {epoch for _, epoch in self.settled}
+        return sorted((epoch for epoch in sinces if epoch > held and epoch not in shown), reverse=True)
+
+    def _begin_log_at(self, offset: int) -> None:
+        self.log = None
+        for run in self.streamed:
+            if run.first >= offset:
+                self._extend_log(run)
+
+    def sinces(self) -> Iterable[tuple[int, Since]]:
+        """What tells events behind the snapshots whose rows were met here, with their epochs."""
+        for each in self.beginnings:
+            if each.since is not None:
+                yield _at(self.settled, each.offset), each.since
+
+    def agrees_with(self, since: Since) -> bool:
+        """Whether what was streamed here before the snapshot stands before it in the log, too.
+
+        If not, the source went back, and its log does not tell what was sent before from what came behind.
+        """
+        if self.log is None:
+            return True
+        highest = self.log.row if since.is_new_slot else (self.log.last or (0, 0))[0]
+        return highest <= since.commit
+
+    def enter(
+        self, epoch: int, *, at: int, tx_id: int | None, opened: bool, since: Since | None = None
+    ) -> None:
         if _at(self.settled, at) < epoch:
             before = [boundary for boundary in self.settled if boundary[0] < at]
             behind = [boundary for boundary in self.settled if boundary[0] > at and boundary[1] > epoch]
             self.settled = [*before, (at, epoch), *behind]
         if self.expected is not None:
             self.expected = (self.until, self.expected[1]) if self.expected[1] > epoch else None
-        self.beginnings.append(Beginning(at, tx_id, opened))
+        self.beginnings.append(Beginning(at, tx_id, opened, since))
 
     def take(self, run: LogRun) -> None:
         """A run that reaches across a boundary counts for the epoch behind it: that may open one too many."""
         self.turned = self._turned_in(run)
-        log = None if self._boundary_within(self.last, run.last) else self.log
-        self.log = Log(
-            row=run.row if log is None else max(run.row, log.row),
-            knows_past=run.knows_past or (log is not None and log.knows_past),
-            last=run.ends,
-        )
+        if self._boundary_within(self.last, run.last):
+            self.log = None
+        self._extend_log(run)
+        self.streamed.append(run)
         self.last = run.last
 
     def progress(self) -> Progress:
@@ -143,6 +217,14 @@ class PartitionEpochs:
             beginnings=tuple(self.beginnings),
             log=None if ends_anew else self.log,
             turned=self.turned,
+        )
+
+    def _extend_log(self, run: LogRun) -> None:
+        log = self.log
+        self.log = Log(
+            row=run.row if log is None else max(run.row, log.row),
+            knows_past=run.knows_past or (log is not None and log.knows_past),
+            last=run.ends,
         )
 
     def _turned_in(self, run: LogRun) -> int | None:
@@ -175,6 +257,16 @@ def _in_order(events: Iterable[Event], *, known: set[int | None]) -> Iterable[Ev
                 continue
             known.add(event.tx_id)
         yield event
+
+
+def _is_before(run: LogRun, since: Since) -> bool:
+    """Whether all events of a run, which straddles nothing, were sent before the rows of a snapshot.
+
+    The first events behind a new slot name no commit, so it is not certain of one that names none.
+    """
+    if run.commits[1] == 0:
+        return not since.is_new_slot
+    return run.commits[1] < since.commit
 
 
 def _at(boundaries: Iterable[Boundary], offset: int) -> int:

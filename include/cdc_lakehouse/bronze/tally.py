@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdc_lakehouse.bronze.log_runs import LogRun, log_runs
+from cdc_lakehouse.bronze.log_runs import LogRun, chunk_runs, log_runs
 from cdc_lakehouse.bronze.written_file import BAD_ROWS_SHOWN, BadRow, SnapshotStart, Span, WrittenFile
 from cdc_lakehouse.lake.parquet_files import ParquetFile
 
@@ -35,8 +35,11 @@ class Tally:
     bad_rows: dict[str, list[BadRow]] = field(default_factory=dict)
     key_ids: set[int] = field(default_factory=set)
     value_ids: set[int] = field(default_factory=set)
-    snapshots: dict[tuple[_Place, int], int] = field(default_factory=dict)
+    snapshots: dict[tuple[_Place, int], SnapshotStart] = field(default_factory=dict)
+    last_read: dict[_Place, int] = field(default_factory=dict)
+    """The newest row of a full snapshot."""
     log_runs: dict[_Place, list[LogRun]] = field(default_factory=dict)
+    chunk_runs: dict[_Place, LogRun] = field(default_factory=dict)
     decode_seconds: float = 0.0
 
     def add(self, rows: pa.RecordBatch, *, decode_seconds: float) -> None:
@@ -45,8 +48,8 @@ class Tally:
         self.decode_seconds += decode_seconds
         for place, part in _by_place(rows):
             self._add_offsets(place, _numbers(part.column("offset")))
-            self._add_snapshots(place, part)
             self._add_log_runs(place, part)
+            self._add_snapshots(place, part)
         self._add_times(rows)
         self.out_of_range += rows.num_rows - rows.column("out_of_range").null_count
         self.key_ids |= _different(rows.column("key_schema_id"))
@@ -70,11 +73,9 @@ class Tally:
             bad_rows={code: tuple(rows) for code, rows in self.bad_rows.items()},
             key_ids=tuple(sorted(self.key_ids)),
             value_ids=tuple(sorted(self.value_ids)),
-            snapshots=tuple(
-                SnapshotStart(*place, tx_id=tx_id, offset=offset)
-                for (place, tx_id), offset in self.snapshots.items()
-            ),
+            snapshots=tuple(self.snapshots.values()),
             log_runs=tuple(run for runs in self.log_runs.values() for run in runs),
+            chunk_runs=tuple(self.chunk_runs.values()),
             decode_seconds=round(self.decode_seconds, 6),
         )
 
@@ -92,19 +93,36 @@ class Tally:
         full = pc.and_(snapshot.is_valid(), pc.invert(pc.is_in(snapshot, _STREAMED)))
         if not pc.any(full).as_py():
             return
-        offsets = part.column("offset").filter(full)
-        tx_ids = pc.struct_field(part.column("source"), "tx_id").filter(full)
+        rows = part.filter(full)
+        tx_ids = pc.struct_field(rows.column("source"), "tx_id")
         for tx_id in _different(tx_ids):
-            first = offsets[pc.index(tx_ids, tx_id).as_py()].as_py()
-            self.snapshots.setdefault((place, tx_id), first)
+            first = rows.slice(pc.index(tx_ids, tx_id).as_py(), 1).to_pylist()[0]
+            position, has_log = first["position"], first["source"]["lsn"] is not None
+            spot = (position["commit"], position["row"]) if position is not None and has_log else None
+            start = SnapshotStart(*place, tx_id=tx_id, offset=first["offset"], place=spot)
+            self.snapshots.setdefault((place, tx_id), start)
+        self.last_read[place] = rows.column("offset")[-1].as_py()
 
     def _add_log_runs(self, place: _Place, part: pa.RecordBatch) -> None:
+        offsets, position = _numbers(part.column("offset")), part.column("position")
         known = self.log_runs.setdefault(place, [])
-        for run in log_runs(*place, _numbers(part.column("offset")), part.column("position")):
-            if known and known[-1].knows_past == run.knows_past:
+        for number, run in enumerate(log_runs(*place, offsets, position)):
+            goes_on = bool(known) and number == 0 and known[-1].knows_past == run.knows_past
+            if goes_on and not self._reads_between(place, known[-1], run, part):
                 known[-1] = known[-1].joined(run)
             else:
                 known.append(run)
+        for run in chunk_runs(*place, offsets, position):
+            before = self.chunk_runs.get(place)
+            self.chunk_runs[place] = run if before is None else before.joined(run)
+
+    def _reads_between(self, place: _Place, run: LogRun, behind: LogRun, part: pa.RecordBatch) -> bool:
+        """Whether a row of a full snapshot stands between the two runs."""
+        if self.last_read.get(place, -1) > run.last:
+            return True
+        phase, offsets = pc.struct_field(part.column("position"), "phase"), part.column("offset")
+        is_between = pc.and_(pc.equal(phase, 0), pc.less(offsets, behind.first))
+        return bool(pc.any(is_between).as_py())
 
     def _add_times(self, rows: pa.RecordBatch) -> None:
         times = rows.column("kafka_timestamp")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from cdc_lakehouse.bronze.log_runs import LogRun
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cdc_lakehouse.bronze.log_runs import LogRun, chunk_runs, log_runs
+from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.instants import instant
+from cdc_lakehouse.lake.progress import Spot
 
 BAD_ROWS_SHOWN = 3
 
@@ -45,6 +50,13 @@ class SnapshotStart:
     partition: int
     tx_id: int
     offset: int
+    place: Spot | None = None
+    """Where in the source's log its rows say that it was taken; None where they do not."""
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> SnapshotStart:
+        place = document["place"]
+        return cls(**{**document, "place": None if place is None else (place[0], place[1])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +80,8 @@ class WrittenFile:
     snapshots: tuple[SnapshotStart, ...] = ()
     log_runs: tuple[LogRun, ...] = ()
     """Of each partition in the order of its offsets."""
+    chunk_runs: tuple[LogRun, ...] = ()
+    """Rows of incremental snapshots: one run of each partition at most."""
     decode_seconds: float = 0.0
 
     def to_json(self) -> str:
@@ -88,8 +102,9 @@ class WrittenFile:
                 },
                 "key_ids": tuple(document["key_ids"]),
                 "value_ids": tuple(document["value_ids"]),
-                "snapshots": tuple(SnapshotStart(**each) for each in document["snapshots"]),
+                "snapshots": tuple(SnapshotStart.of_document(each) for each in document["snapshots"]),
                 "log_runs": tuple(LogRun.of_document(each) for each in document["log_runs"]),
+                "chunk_runs": tuple(LogRun.of_document(each) for each in document["chunk_runs"]),
             }
         )
 
@@ -113,6 +128,36 @@ class WrittenFile:
         # How many records of it are in quarantine, for whoever counts them without opening the file.
         nulls["decode_error"] = {"code": self.rows - sum(self.errors_by_code.values())}
         return {"numRecords": self.rows, "minValues": least, "maxValues": most, "nullCount": nulls}
+
+
+def with_runs_apart(
+    files: Sequence[WrittenFile], straddling: Mapping[tuple[str, int], Sequence[int]], *, folder: str
+) -> list[WrittenFile]:
+    """Read the positions of some partitions again, and split their runs at the commits given for each.
+
+    Asked for where a full snapshot is taken again while other partitions are streamed: a worker does not
+    know at which commit another one meets the snapshot. A second call returns the same.
+    """
+    filesystem, root = filesystem_of(folder)
+
+    def with_own_runs_apart(file: WrittenFile) -> WrittenFile:
+        concerned = [each for each in file.spans if (each.topic, each.partition) in straddling]
+        if not concerned:
+            return file
+        columns = ["topic", "partition", "offset", "position"]
+        rows = pq.read_table(f"{root}/{file.name}", columns=columns, filesystem=filesystem)
+        runs = [run for run in file.log_runs if (run.topic, run.partition) not in straddling]
+        chunks = [run for run in file.chunk_runs if (run.topic, run.partition) not in straddling]
+        for span in concerned:
+            place = span.topic, span.partition
+            is_own = (pc.field("topic") == span.topic) & (pc.field("partition") == span.partition)
+            own = rows.filter(is_own).combine_chunks()
+            offsets, position = own["offset"].to_numpy(), own["position"].combine_chunks()
+            runs += log_runs(*place, offsets, position, apart_at=straddling[place])
+            chunks += chunk_runs(*place, offsets, position, apart_at=straddling[place])
+        return replace(file, log_runs=tuple(runs), chunk_runs=tuple(chunks))
+
+    return [with_own_runs_apart(file) for file in files]
 
 
 def _told_timestamps(bounds: tuple[int, int] | None) -> tuple[str, str] | None:

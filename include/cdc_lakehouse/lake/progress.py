@@ -15,6 +15,15 @@ Span = tuple[int, int]
 """[from, until)."""
 
 
+class Since(NamedTuple):
+    """Which streamed events were sent behind the rows of a full snapshot (`cdc-semantics` rule 2.5)."""
+
+    commit: int
+    """They name this commit or a newer one; what was sent before the snapshot names an older one."""
+    is_new_slot: bool
+    """Whether the first of them may name none."""
+
+
 class Beginning(NamedTuple):
     """Where the source began anew, by the word of its own records (`cdc-semantics` rule 2.5)."""
 
@@ -23,6 +32,13 @@ class Beginning(NamedTuple):
     """Of the full snapshot whose rows begin here; None where the log goes on without its past: a new slot."""
     opened: bool
     """Whether a source epoch was opened for it, by this record or by those of its batch."""
+    since: Since | None = None
+    """None where the log does not tell: a new slot, a log that went back, ledgers of earlier releases."""
+
+    @classmethod
+    def of(cls, document: Sequence[Any]) -> Beginning:
+        offset, tx_id, opened, *since = document
+        return cls(offset, tx_id, opened, Since(*since[0]) if since and since[0] is not None else None)
 
 
 Spot = tuple[int, int]

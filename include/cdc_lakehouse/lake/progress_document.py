@@ -17,7 +17,7 @@ def progress_of(document: Mapping[str, Any]) -> Progress:
         seen=document.get("seen"),
         mark=_mark(document.get("mark")),
         known_to=document.get("known_to", 0),
-        beginnings=tuple(Beginning(*each) for each in document.get("beginnings", ())),
+        beginnings=tuple(Beginning.of(each) for each in document.get("beginnings", ())),
         log=Log.of(document.get("log")),
         turned=document.get("turned"),
     )
