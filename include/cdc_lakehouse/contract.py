@@ -204,6 +204,8 @@ class TableResult:
     """`<topic>` -> `<partition>` -> [from, until) that the table knows to be missing."""
     time_to_loss: Mapping[str, Any] | None = None
     """How long until retention overtakes the ledger, as `bronze.time_to_loss` tells it."""
+    unproven_source: str | None = None
+    """That the pipeline accepts connectors which were never proven, and the connector where it is known."""
     freshness: Mapping[str, Any] = field(default_factory=dict)
     """Of an ingest: how far the source, its connector and the table are, as `bronze.freshness` tells it."""
     verification: Mapping[str, Any] = field(default_factory=dict)

@@ -100,6 +100,8 @@ class Chain:
     engine: LazySession
     root: str
     registry: FakeRegistry = field(default_factory=FakeRegistry)
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Keys of the pipeline file beside its tables."""
 
     @property
     def lake(self) -> Lake:
@@ -124,6 +126,7 @@ class Chain:
             "start_date": date(2026, 1, 1),
             "maintenance": {"vacuum_retention": vacuum_retention},
             "tables": [table.model_dump() for table in tables],
+            **self.options,
         }
         return Application(
             request=JobRequest(job=job, pipeline=PIPELINE, tables=(), dry_run=dry_run),

@@ -28,6 +28,7 @@ from cdc_lakehouse.errors import (
     SchemaConflictError,
     SupersededError,
     UnknownSchemaError,
+    UnprovenSourceError,
 )
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 from cdc_lakehouse.lake.progress import Log, Progress
@@ -62,6 +63,20 @@ def ledger_of(chain: Chain) -> Ledger:
     ledger = bronze_state(chain).ledger
     assert ledger is not None
     return ledger
+
+
+def test_a_connector_that_was_never_proven_is_refused_before_anything_is_written(engine, tmp_path):
+    chain = Chain(engine, root=tmp_path.as_uri())
+    (key_id, key), (value_id, value) = OLD.schemas.items()
+    value = value.replace("io.debezium.connector.postgresql", "io.debezium.connector.mariadb")
+    chain.registry.register(TOPIC, keys={key_id: key}, values={value_id: value})
+
+    with pytest.raises(UnprovenSourceError, match="mariadb"):
+        chain.ingest(ORDERS, [order(0, 1)])
+    assert not (tmp_path / "bronze").exists()
+
+    accepting = replace(chain, options={"unproven_source": True})
+    assert accepting.ingest(ORDERS, [order(0, 1)]).unproven_source == "mariadb"
 
 
 def test_rows_and_ledger_are_one_commit(stocked):

@@ -275,9 +275,9 @@ def with_promise(application: Application, promise: str) -> Application:
 def connect(monkeypatch):
     """A Kafka Connect with one connector whose task is in the given state."""
 
-    def answer(state: str) -> None:
+    def answer(state: str, **settings: str) -> None:
         parts = (Part("the connector", "RUNNING"), Part("task 0", state, ("a.ConnectException",)))
-        found = (Connector("shop", {"topic.prefix": "shop"}, parts),)
+        found = (Connector("shop", {"topic.prefix": "shop", **settings}, parts),)
         monkeypatch.setenv(ENV_CONNECTION_CONNECT, json.dumps({"host": "http://connect:8083"}))
         monkeypatch.setattr("cdc_lakehouse.bronze.confirming.read_connectors", lambda connection: found)
 
@@ -338,6 +338,26 @@ def test_kafka_connect_that_does_not_answer_costs_nothing_but_the_knowledge(
     assert [each.reason for each in caplog.records if "connectors run" in each.message] == [
         "Kafka Connect at http://connect:8083 did not answer: gone"
     ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected", "code"),
+    [
+        ("gone", "__debezium_unavailable_value", "PLACEHOLDER_DIFFERS"),
+        ("__debezium_unavailable_value", "gone", "PLACEHOLDER_DIFFERS"),
+        ("hex:676f6e65", "gone", None),
+        ("${env:PLACEHOLDER}", "gone", None),
+    ],
+    ids=["only the connector has its own", "only the pipeline", "the same bytes", "filled in by Connect"],
+)
+def test_a_table_whose_connector_sends_another_placeholder_is_not_read(
+    application, source, connect, sent, expected, code
+):
+    connect("RUNNING", **{"unavailable.value.placeholder": sent})
+    pipeline = application.pipeline.model_copy(update={"unavailable_value_placeholder": expected})
+    result = ingested(replace(application, pipeline=pipeline))
+
+    assert (None if result.error is None else result.error.code) == code
 
 
 def stuck_at(position: int) -> list[Committed]:

@@ -284,3 +284,23 @@ def test_a_retention_must_outlive_the_longest_attempt(write, key):
         f"`maintenance.{key}` '1d' must be at least twice `execution_timeout` ('13h'): "
         "an attempt that still runs needs what it keeps"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("'hex:5g'", "'hex:5g' is not 'hex:' and then pairs of hexadecimal digits"),
+        ("'hex:'", "'hex:' names no bytes"),
+        ("''", "is empty"),
+    ],
+)
+def test_a_placeholder_that_no_connector_could_have_is_refused(write, value, problem):
+    error = refusal_of(write(HEAD + f"unavailable_value_placeholder: {value}\n" + TABLES))
+
+    assert problem in error.problem
+
+
+def test_a_promise_of_freshness_is_a_duration(write):
+    error = refusal_of(write(HEAD + TABLES + "    fresh_within: soon\n"))
+
+    assert error.problem == "`fresh_within` 'soon' is not a duration like '90m', '12h' or '7d'"

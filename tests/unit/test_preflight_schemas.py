@@ -7,13 +7,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from cdc_lakehouse.config.models import Mode, Table
+from cdc_lakehouse.config.models import Mode, Pipeline, Table
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.preflight.findings import Level
 from cdc_lakehouse.preflight.inequalities import unseen_finding
 from cdc_lakehouse.preflight.schemas import (
     TopicSchemas,
     read_schemas,
+    schema_findings,
     shared_key_findings,
     topic_schema_findings,
 )
@@ -190,3 +191,22 @@ def test_a_key_that_the_table_names_is_told_with_what_it_takes(key, own_key, lev
     found = list(topic_schema_findings("orders", "t", schemas, own_key=own_key))
 
     assert (found[1].level, found[1].sentence) == (level, sentence)
+
+
+def test_a_connector_that_was_never_proven_is_a_problem_unless_the_pipeline_accepts_it():
+    registry = ScriptedRegistry(t_key=[KEY], t_value=[envelope()])
+    document = {
+        "version": 1,
+        "name": "shop",
+        "owner": "tests",
+        "schedule": "0 * * * *",
+        "start_date": "2026-01-01",
+        "tables": [{"name": "orders", "topics": ["t"]}],
+    }
+    refused = Pipeline.model_validate(document)
+    accepted = Pipeline.model_validate({**document, "unproven_source": True})
+
+    (problem,) = [each for each in schema_findings(refused, registry) if each.level is Level.PROBLEM]
+    assert "`unproven_source: true`" in problem.advice
+    assert problem.exit_code is ExitCode.CONFIG
+    assert [each for each in schema_findings(accepted, registry) if each.level is Level.PROBLEM] == []

@@ -106,6 +106,7 @@ def _worked(request: JobRequest, work: Work, *, attempt: str) -> tuple[Applicati
 
 def _reported(application: Application, result: JobResult) -> JobResult:
     """A run whose report could not be kept is not green, even when its tables are."""
+    result = _with_accepted_source(application, result)
     try:
         write_reports(application.lake, result, airflow=application.request.airflow)
     except LakehouseError as exc:
@@ -113,6 +114,15 @@ def _reported(application: Application, result: JobResult) -> JobResult:
         logger.error("report not written", extra={"sentence": error.sentence})  # noqa: TRY400
         return replace(result, error=result.error or error)
     return result
+
+
+def _with_accepted_source(application: Application, result: JobResult) -> JobResult:
+    """Every result of a pipeline that accepts connectors which were never proven says so."""
+    if not application.pipeline.unproven_source:
+        return result
+    accepted = "accepted by the pipeline"
+    tables = (replace(each, unproven_source=each.unproven_source or accepted) for each in result.tables)
+    return replace(result, tables=tuple(tables))
 
 
 def _hand_over(result: JobResult) -> None:

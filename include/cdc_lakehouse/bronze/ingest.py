@@ -310,4 +310,7 @@ class TableIngest:
             registry={} if self._decoder is None else self._decoder.registry,
             seconds=self._seconds,
         )
-        return replace(result, **claim_of_bronze(self._ledger, self._confirmations).told())
+        unproven = ", ".join(self._prepared().unproven()) or None
+        return replace(
+            result, unproven_source=unproven, **claim_of_bronze(self._ledger, self._confirmations).told()
+        )

@@ -21,7 +21,9 @@ from cdc_lakehouse.config.kafka_settings import bootstrap_servers, librdkafka_se
 from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.config.topics import is_pattern
+from cdc_lakehouse.connect.connectors import Connector
 from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
 from cdc_lakehouse.lake.claims import claim_of_bronze
@@ -76,6 +78,7 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
     facts = cluster.facts({topic for table in application.tables for topic in table.topics})
 
     def look_at(table: Table) -> DrainTask | TableResult:
+        _refuse_other_placeholder(application, table, connectors or {})
         plan = plan_table(
             application,
             table,
@@ -114,6 +117,14 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
         with_claim = _told(each, plan, time_to_loss=left.get(name), confirmations=confirmations)
         told.append(_with_arrival(with_claim, table, arrivals[name]))
     return [*told, *refused]
+
+
+def _refuse_other_placeholder(
+    application: Application, table: Table, connectors: Mapping[str, Connector]
+) -> None:
+    expected = application.pipeline.unavailable_value_placeholder
+    for prefix in {prefix_and_relation(topic)[0] for topic in table.topics} & connectors.keys():
+        connectors[prefix].refuse_other_placeholder(expected, table=table.name)
 
 
 def _with_arrival(found: DrainTask | TableResult, table: Table, arrival: Arrival) -> DrainTask | TableResult:

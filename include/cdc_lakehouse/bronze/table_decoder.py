@@ -17,6 +17,7 @@ from cdc_lakehouse.bronze.schemas import PERSISTS, KnownSchemas, resolve_subject
 from cdc_lakehouse.bronze.worker_failures import known_failure
 from cdc_lakehouse.config.models import OutOfRange, Raw, Table
 from cdc_lakehouse.debezium.plans import DecodePlans
+from cdc_lakehouse.debezium.proven import refuse_unproven, unproven_connectors
 from cdc_lakehouse.lake.bronze_schema import columns_in, has_row, table_schema
 from cdc_lakehouse.lake.ledger import Ranges
 from cdc_lakehouse.lake.schema_archive import SchemaArchive
@@ -57,6 +58,8 @@ class TableDecoder:
         archive = SchemaArchive(application.lake.schemas(registry.name))
         self._writers = WriterSchemas(self._registry, archive, table=table.name)
         self._wide = False
+        self._placeholder = application.pipeline.unavailable_value_placeholder
+        self._accepts_unproven = application.pipeline.unproven_source
         self._known: KnownSchemas = resolve_subjects(
             self._writers,
             table.topics,
@@ -65,6 +68,7 @@ class TableDecoder:
             dropped=frozenset(table.drop_columns),
             policy=table.on_schema_change,
         )
+        self._refuse_unproven()
 
     @property
     def schema(self) -> StructType:
@@ -75,6 +79,17 @@ class TableDecoder:
     def registry(self) -> dict[str, str | int]:
         """As a report tells it."""
         return {"source": self._writers.source.value, "calls": self._registry.calls}
+
+    def unproven(self) -> list[str]:
+        """Connectors that were never proven and that the pipeline accepts."""
+        return unproven_connectors(self._value_texts())
+
+    def _refuse_unproven(self) -> None:
+        if not self._accepts_unproven:
+            refuse_unproven(self._value_texts(), table=self._table.name)
+
+    def _value_texts(self) -> list[str]:
+        return [self._known.texts[ref] for ref in self._known.values]
 
     def decoded(
         self,
@@ -111,6 +126,7 @@ class TableDecoder:
                     batch=batch,
                     persists=timedelta() if self._quarantined else PERSISTS,
                 )
+                self._refuse_unproven()
 
     def plans(self, topic_ids: Mapping[str, str]) -> DecodePlans:
         """For a worker, with all schemas that are known by now."""
@@ -124,5 +140,6 @@ class TableDecoder:
             topic_ids=topic_ids,
             keep_raw=self._table.raw is Raw.ALWAYS,
             dropped=self._known.dropped,
+            placeholder=self._placeholder,
             null_if_out_of_range=self._table.out_of_range is OutOfRange.AS_NULL,
         )

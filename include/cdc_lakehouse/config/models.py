@@ -22,11 +22,13 @@ from cdc_lakehouse.config.column_choice import ColumnChoice
 from cdc_lakehouse.config.history_choice import HistoryChoice
 from cdc_lakehouse.config.key_choice import KeyChoice, TopicColumn
 from cdc_lakehouse.config.values import (
+    DEFAULT_PLACEHOLDER,
     CheckpointRetention,
     Cron,
     Duration,
     GroupName,
     PipelineName,
+    Placeholder,
     Start,
     TableName,
     TablesAtOnce,
@@ -250,6 +252,12 @@ class Pipeline(_Section):
     retry: Retry = Retry()
     execution_timeout: Duration = "2h"
     """A task that runs longer is ended and tried again."""
+    unavailable_value_placeholder: Placeholder = DEFAULT_PLACEHOLDER
+    """What the connector sends for a value that did not change and that it was not given (TOAST), as its own
+    `unavailable.value.placeholder`: text, or `hex:` and bytes. Another one would be taken for a value."""
+    unproven_source: bool = False
+    """Whether tables of connectors other than PostgreSQL are read although nobody has proven the order of
+    their changes; every report repeats it."""
     tables_at_once: TablesAtOnce | None = None
     """How many tables of a Spark application are worked on side by side; by default two per core of the
     machine that the application is started on, 16 at most."""

@@ -18,6 +18,8 @@ COLUMN_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,126}$"
 DURATION_PATTERN = r"^([1-9][0-9]{0,4})([mhd])$"
 _DURATION = re.compile(DURATION_PATTERN)
 _DURATION_UNIT = {"m": "minutes", "h": "hours", "d": "days"}
+DEFAULT_PLACEHOLDER = "__debezium_unavailable_value"
+"""Of Debezium, for values that did not change and that it was not given."""
 _SIDE_TABLES = ("__history", "__tombstones", "__quarantine")
 _OWN_TASKS = ("outcome", "optimize", "vacuum", "clean_checkpoints")
 LOG_RETENTION_DAYS = 30
@@ -113,6 +115,17 @@ def _within_the_log(text: str) -> str:
     return text
 
 
+def _known_placeholder(text: str) -> str:
+    if text.startswith("hex:"):
+        try:
+            data = bytes.fromhex(text.removeprefix("hex:"))
+        except ValueError:
+            raise ValueError(f"{text!r} is not 'hex:' and then pairs of hexadecimal digits") from None
+        if not data:
+            raise ValueError(f"{text!r} names no bytes")
+    return text
+
+
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 TableName = Annotated[Name, AfterValidator(_table_name)]
 PipelineName = Annotated[Name, AfterValidator(_pipeline_name)]
@@ -120,6 +133,7 @@ GroupName = Annotated[Name, AfterValidator(_group_name)]
 TopicName = Annotated[str, StringConstraints(pattern=TOPIC_PATTERN), AfterValidator(_known_topic)]
 TablesAtOnce = Annotated[int, Field(ge=1, le=64)]
 Text = Annotated[str, StringConstraints(min_length=1)]
+Placeholder = Annotated[Text, AfterValidator(_known_placeholder)]
 Cron = Annotated[str, AfterValidator(_known_cron), Field(json_schema_extra={"examples": ["*/15 * * * *"]})]
 TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(json_schema_extra={"examples": ["UTC"]})]
 Start = Annotated[

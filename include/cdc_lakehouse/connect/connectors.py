@@ -15,7 +15,8 @@ import httpx
 
 from cdc_lakehouse.config.connect_settings import ConnectSettings, connect_settings
 from cdc_lakehouse.config.settings import Connection
-from cdc_lakehouse.errors import ConnectUnavailableError
+from cdc_lakehouse.debezium.unavailable import PLACEHOLDER, PLACEHOLDER_SETTING, placeholder_bytes
+from cdc_lakehouse.errors import ConnectUnavailableError, PlaceholderDiffersError
 
 RUNNING = "RUNNING"
 _TIMEOUT_SECONDS = 5.0
@@ -50,6 +51,19 @@ class Connector:
     def prefix(self) -> str | None:
         """First part of the names of its topics."""
         return next((self.settings[key] for key in _PREFIX_SETTINGS if key in self.settings), None)
+
+    def setting(self, name: str, default: str) -> str | None:
+        """A setting in plain text; None where a configuration provider fills it in (`${env:X}`)."""
+        value = self.settings.get(name, default)
+        return None if "${" in value else value
+
+    def refuse_other_placeholder(self, expected: str, *, table: str) -> None:
+        """Raises where the connector sends another placeholder than the pipeline takes for one."""
+        sent = self.setting(PLACEHOLDER_SETTING, PLACEHOLDER)
+        if sent is not None and placeholder_bytes(sent) != placeholder_bytes(expected):
+            raise PlaceholderDiffersError(
+                table=table, connector=self.name, sent=repr(sent), expected=repr(expected)
+            )
 
     @property
     def problem(self) -> str | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import uuid
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -11,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 PLACEHOLDER = "__debezium_unavailable_value"
-UUID_PLACEHOLDER = "b68a35a7-17ad-35b3-af2a-ae46edb4545a"
-"""The one item of an untouched `uuid[]`: the name-UUID of the default placeholder."""
-
+PLACEHOLDER_SETTING = "unavailable.value.placeholder"
+"""Of a connector of Debezium."""
 _NUMBER_LISTS = (pa.int16(), pa.int32(), pa.int64(), pa.date32())
 
 
@@ -42,15 +44,22 @@ def _encoded(spelling: str | bytes) -> bytes:
 def placeholder_bytes(placeholder: str) -> bytes:
     """A placeholder that starts with `hex:` is the bytes after it."""
     if placeholder.startswith("hex:"):
-        return bytes.fromhex(placeholder.removeprefix("hex:"))
+        with suppress(ValueError):  # a connector does not start with such a setting
+            return bytes.fromhex(placeholder.removeprefix("hex:"))
     return placeholder.encode()
+
+
+def placeholder_uuid(data: bytes) -> str:
+    """The one item of an untouched `uuid[]`: Java's name-UUID, version 3 without a namespace."""
+    digest = hashlib.md5(data, usedforsecurity=False).digest()
+    return str(uuid.UUID(bytes=digest, version=3))
 
 
 @lru_cache(maxsize=256)
 def _spellings(type_: pa.DataType, data: bytes) -> list[Any]:
     text = data.decode(errors="replace")
     if pa.types.is_string(type_):
-        return [text, json.dumps({text: text}, separators=(",", ":"))]
+        return [text, json.dumps({text: text}, separators=(",", ":"), ensure_ascii=False)]
     if pa.types.is_binary(type_):
         return [data]
     if pa.types.is_list(type_):
@@ -62,11 +71,11 @@ def _spellings(type_: pa.DataType, data: bytes) -> list[Any]:
 
 def _list_spellings(item: pa.DataType, data: bytes) -> list[Any]:
     if pa.types.is_string(item):
-        return [[data.decode(errors="replace")], [UUID_PLACEHOLDER]]
+        return [[data.decode(errors="replace")], [placeholder_uuid(data)]]
     if pa.types.is_binary(item):
         return [[data]]
-    if item in _NUMBER_LISTS:
-        return [list(data)]
+    if item in _NUMBER_LISTS:  # bytes of Java have a sign
+        return [[byte - 256 if byte > 127 else byte for byte in data]]
     return []
 
 

@@ -21,6 +21,8 @@
     │   ├── UnsupportedTypeError      UNSUPPORTED_TYPE
     │   ├── NotSupportedYetError      NOT_SUPPORTED_YET
     │   ├── LedgerVersionError        LEDGER_VERSION
+    │   ├── UnprovenSourceError       UNPROVEN_SOURCE
+    │   ├── PlaceholderDiffersError   PLACEHOLDER_DIFFERS
     │   ├── UndiscoverableTopicError  UNDISCOVERABLE_TOPIC
     │   ├── SourceEpochOldError       SOURCE_EPOCH_OLD
     │   ├── CaseUnknownError          CASE_UNKNOWN
@@ -82,9 +84,11 @@ from cdc_lakehouse.errors.configuration import (
     MissingConnectionError,
     ModeChangedError,
     NotSupportedYetError,
+    PlaceholderDiffersError,
     ShapeChangedError,
     SourceEpochOldError,
     UndiscoverableTopicError,
+    UnprovenSourceError,
     UnsafeStoreError,
     UnsupportedTypeError,
     VersionMismatchError,
@@ -180,6 +184,7 @@ __all__ = [
     "NotFreshError",
     "NotSupportedYetError",
     "OffsetsLostError",
+    "PlaceholderDiffersError",
     "QuarantineLimitError",
     "QuarantineOpenError",
     "RegistryUnavailableError",
@@ -202,6 +207,7 @@ __all__ = [
     "UndiscoverableTopicError",
     "UnknownKeyHeldError",
     "UnknownSchemaError",
+    "UnprovenSourceError",
     "UnsafeStoreError",
     "UnsupportedEventError",
     "UnsupportedTypeError",

@@ -56,6 +56,36 @@ class LedgerVersionError(ConfigError):
     known: int
 
 
+class UnprovenSourceError(ConfigError):
+    code = "UNPROVEN_SOURCE"
+    sentence = "{table} is written by the connector {connector}, which was never proven here: {why}"
+    advice = (
+        "Nothing of the table was read. Only PostgreSQL is proven. To read it all the same, set "
+        "`unproven_source: true` in the pipeline file: every report repeats it, and a green run does not "
+        "mean that silver is right."
+    )
+    table: str
+    connector: str
+    why: str
+
+
+class PlaceholderDiffersError(ConfigError):
+    code = "PLACEHOLDER_DIFFERS"
+    sentence = (
+        "the connector {connector} of {table} sends {sent} for values that it was not given, and the "
+        "pipeline expects {expected}"
+    )
+    advice = (
+        "Nothing of the table was read: the placeholder would replace real values. Set "
+        "`unavailable_value_placeholder` of the pipeline to what `unavailable.value.placeholder` of the "
+        "connector is. If the connector's was changed: drain what it wrote before with the old one first."
+    )
+    table: str
+    connector: str
+    sent: str
+    expected: str
+
+
 class UndiscoverableTopicError(ConfigError):
     code = "UNDISCOVERABLE_TOPIC"
     sentence = "the topic {topic} cannot become a table: {problem}"

@@ -56,6 +56,8 @@ class TableOverview:
     valid_position: str | None = None
     withheld: str = ""
     """Why silver says neither."""
+    unproven_source: bool = False
+    """Whether the pipeline accepts connectors whose order of changes nobody has proven."""
     stalled: str = ""
     """Why nothing new arrives, or since when silver lacks changes of its source; empty where all is well."""
 
@@ -76,7 +78,7 @@ def overview(
         for table in pipeline.tables:
             entry = _table(lake, table.name, results, now=now)
             stalled = _stalled(entry, table, moments[table.group], results, now=now, connectors=connectors)
-            found.append(replace(entry, stalled=stalled))
+            found.append(replace(entry, stalled=stalled, unproven_source=pipeline.unproven_source))
     return found
 
 

@@ -17,6 +17,21 @@ from cdc_lakehouse.inspection.quarantine import Cases
 
 MOST_ROWS = 200
 _WIDTH_OF_A_FILE = 240
+_HEADINGS = (
+    "pipeline",
+    "table",
+    "ingest",
+    "merge",
+    "state",
+    "verified",
+    "valid-through",
+    "seen-through",
+    "lag",
+    "behind",
+    "rows",
+    "bronze",
+    "silver",
+)
 _STYLES = {
     "advanced": "green",
     "idle": "green",
@@ -33,22 +48,7 @@ def _console() -> Console:
 
 
 def print_overview(found: Sequence[TableOverview]) -> None:
-    headings = (
-        "pipeline",
-        "table",
-        "ingest",
-        "merge",
-        "state",
-        "verified",
-        "valid-through",
-        "seen-through",
-        "lag",
-        "behind",
-        "rows",
-        "bronze",
-        "silver",
-    )
-    table = Table(*headings, box=SIMPLE_HEAD)
+    table = Table(*_HEADINGS, box=SIMPLE_HEAD)
     for entry in found:
         table.add_row(
             entry.pipeline,
@@ -69,6 +69,9 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             console.print(Text(f"{entry.pipeline}.{entry.table}: {entry.problem}", style="red"))
     _print_stalled(console, found)
     _print_withheld(console, found)
+    for pipeline in dict.fromkeys(entry.pipeline for entry in found if entry.unproven_source):
+        told = f"{pipeline}: unproven_source: the order of its changes was accepted and is not proven"
+        console.print(Text(told, style="yellow"))
     numbers = counted(found)
     console.print(Text(f"{numbers['tables']} tables, {numbers['failed']} with a problem", style="bold"))
     if found and numbers["empty"] == numbers["tables"]:

@@ -169,6 +169,7 @@ def _table_words(table: TableResult) -> str:
     if table.error is not None:
         return f"{table.table} {table.error.code}"
     words = [table.table, table.word, *_nonzero(table.counts)]
+    words += [] if table.unproven_source is None else [f"unproven_source={table.unproven_source!r}"]
     # A run that is green without its registry is one schema away from red.
     return " ".join([*words, "registry=archive"] if table.registry.get("source") == "archive" else words)
 

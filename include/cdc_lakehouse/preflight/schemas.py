@@ -9,6 +9,7 @@ from typing import Protocol
 
 from cdc_lakehouse.config.models import Mode, Pipeline, SharedKeys, Table
 from cdc_lakehouse.debezium.columns import TableColumns, columns_of, unknown_types
+from cdc_lakehouse.debezium.proven import refuse_unproven
 from cdc_lakehouse.debezium.schema_facts import facts_of, row_fields
 from cdc_lakehouse.errors import KeylessUpsertError, LakehouseError
 from cdc_lakehouse.preflight.findings import Finding
@@ -40,12 +41,21 @@ def schema_findings(pipeline: Pipeline, registry: Subjects) -> Iterator[Finding]
     for table in pipeline.tables:
         for topic in table.topics:
             schemas, dropped = read_schemas(registry, topic), frozenset(table.drop_columns)
+            if schemas.value is not None and not pipeline.unproven_source:
+                yield from _unproven(table.name, topic, schemas.value)
             own = [table.columns.source_of(name) or name for name in table.key or ()]
             yield from topic_schema_findings(
                 table.name, topic, schemas, dropped=dropped, mode=table.mode, own_key=own
             )
         yield from shared_key_findings(table)
     yield unseen_finding()
+
+
+def _unproven(table: str, topic: str, value: str) -> Iterator[Finding]:
+    try:
+        refuse_unproven([value], table=table)
+    except LakehouseError as error:
+        yield Finding.from_error(f"schema of {topic}", error)
 
 
 def topic_schema_findings(
