@@ -25,6 +25,8 @@ from fuzz.batches import (  # type: ignore[import-not-found]
 from fuzz.inputs import Input, Option  # type: ignore[import-not-found]
 from fuzz.oracles import Disagreement, require_fastavro  # type: ignore[import-not-found]
 from fuzz.typed_schemas import (  # type: ignore[import-not-found]
+    EXPANDING,
+    EXPANDING_VALUES,
     LOGICAL,
     LOGICAL_VALUES,
     NESTED,
@@ -125,6 +127,7 @@ def made() -> list[Frames]:
         _single("logical", LOGICAL, LOGICAL_VALUES, tells_values=True),
         _single("typed", TYPED, TYPED_VALUES, tells_values=True),
         _single("nested", NESTED, NESTED_VALUES, tells_values=False),
+        _single("expanding", EXPANDING, EXPANDING_VALUES, tells_values=False),
         _single("recursive", RECURSIVE, RECURSIVE_VALUES, tells_values=False),
         Frames(
             "versions", {1: OLD, 2: NEW, 3: OTHER}, ((1, OLD_VALUE), (2, NEW_VALUE), (3, OTHER_VALUE)) * 2

@@ -101,6 +101,20 @@ NESTED_VALUES: list[Any] = [
     {"a": [{"x": 3}], "b": None, "c": 2**31 - 1, "d": [None] * 30, "e": {"": []}},
     bytes.fromhex("00 02 0002 00 04 026b00 026b00 00"),  # the key k twice in `e`, which nobody can write
 ]  # fmt: skip
+TINY = logical("bytes", "decimal", precision=20_000, scale=16_383)
+EXPANDING = record(
+    "X",
+    n=array(TINY),
+    d=["null", TINY],
+    s=array({"type": "enum", "name": "Long", "symbols": ["x" * 1000, "y"]}),
+    r=array(["null", record("Far", **{f"r{place}": "string" for place in range(400)})]),
+)
+"""A byte, or two, stand for thousands."""
+EXPANDING_VALUES: list[Any] = [
+    {"n": [b"\x07"] * 3, "d": b"\x00", "s": ["y"], "r": []},
+    {"n": [b"\x07"] * 4, "d": None, "s": ["x" * 1000] * 200, "r": [None]},
+    {"n": [], "d": b"\xff" * 900, "s": [], "r": [None] * 60},
+]
 OLD = record("V", a="int", b="float", c="string", d=logical("bytes", "decimal", precision=6, scale=2),
              n=record("In", x=["null", "int"]), l=array("int"))  # fmt: skip
 NEW = record("V", c=["null", "string"], a=["null", "long"], n=record("In", y="string", x="long"),

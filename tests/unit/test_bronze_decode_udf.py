@@ -13,6 +13,6 @@ def test_a_failure_of_the_decoder_names_the_records_it_had():
     without = batch.drop_columns(["headers"])
 
     with pytest.raises(KeyError) as caught:
-        decode_or_tell(without, plans())
+        list(decode_or_tell(without, plans()))
 
     assert caught.value.__notes__ == ["while decoding shop.public.orders/0@100 to shop.public.orders/0@102"]

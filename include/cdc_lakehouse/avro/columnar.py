@@ -41,11 +41,12 @@ from cdc_lakehouse.avro.leaves import (
 )
 from cdc_lakehouse.avro.memory import Memory
 from cdc_lakehouse.avro.nested import NullableColumn, RecordColumn, SoleColumn, UnionColumn
+from cdc_lakehouse.avro.output import count_output
 from cdc_lakehouse.avro.recursive import RecursiveColumn
 from cdc_lakehouse.avro.repeated import ArrayColumn, Limit, MapColumn
 from cdc_lakehouse.avro.spans import BytesColumn, FixedColumn, StringColumn
 from cdc_lakehouse.avro.suspects import Strict, Suspects
-from cdc_lakehouse.avro.widths import Share, is_wide, width
+from cdc_lakehouse.avro.widths import MOST_BYTES_AS_COLUMNS, Share, is_wide, least_output, width
 from cdc_lakehouse.avro.wire import Wire
 
 PIECE_BYTES, PIECE_BYTES_WITH_LISTS = 8 * 1024 * 1024, 2 * 1024 * 1024
@@ -95,11 +96,11 @@ def column_of(wire: Wire, share: Share, projection: Projection | None = None) ->
         case "union":
             column = UnionColumn([column_of(part, share) for part in wire.parts])
         case "array":
-            column = ArrayColumn(column_of(wire.parts[0], share.inside()), _limit(wire, share))
+            item = column_of(wire.parts[0], share.inside())
+            column = ArrayColumn(item, _limit(wire, share), width=width(wire.parts[0]))
         case "map":
-            column = MapColumn(
-                _PRIMITIVES["string"], column_of(wire.parts[0], share.inside()), _limit(wire, share)
-            )
+            item, text = column_of(wire.parts[0], share.inside()), _PRIMITIVES["string"]
+            column = MapColumn(text, item, _limit(wire, share), width=width(wire.parts[0]))
         case "enum":
             column = EnumColumn(wire.names)
         case "fixed":
@@ -125,22 +126,27 @@ class Reader:
 
     column: Column
     strict: Strict
-    piece_bytes: int
+    repeats: bool
+    """It has lists, or recursive values."""
+    least_output: int
 
     @classmethod
     def of(cls, wire: Wire, projection: Projection | None = None) -> Reader:
-        size = PIECE_BYTES_WITH_LISTS if _repeats(wire) else PIECE_BYTES
-        return cls(column_of(wire, Share.of(wire), projection), Strict.of(wire), size)
+        column = column_of(wire, Share.of(wire), projection)
+        return cls(column, Strict.of(wire), _repeats(wire), least_output(wire))
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         """The values of the payloads `start` to `end`, in rising order, and a mask of the sound ones.
 
         What stands at the other rows means nothing.
         """
+        count_output(self.least_output * len(start))
         values, sound = [], []
         for piece in self._pieces(start, end):
             suspects = Suspects(self.strict, memory, start[piece], end[piece])
             cursors = Cursors(memory, start[piece], end[piece], bad=suspects.bad)
+            if self.repeats and (long := end[piece] - start[piece] > MOST_BYTES_AS_COLUMNS).any():
+                cursors.fail(long)
             values.append(self.column.read(cursors))
             sound.append(cursors.sound())
         if len(values) == 1:
@@ -149,9 +155,10 @@ class Reader:
 
     def _pieces(self, start: np.ndarray, end: np.ndarray) -> list[slice]:
         before = np.cumsum(end - start)
-        if len(start) == 0 or before[-1] <= self.piece_bytes:
+        size = PIECE_BYTES_WITH_LISTS if self.repeats else PIECE_BYTES
+        if len(start) == 0 or before[-1] <= size:
             return [slice(0, len(start))]
-        cuts = (np.flatnonzero(np.diff(before // self.piece_bytes)) + 1).tolist()
+        cuts = (np.flatnonzero(np.diff(before // size)) + 1).tolist()
         return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(start)], strict=True)]
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from math import isfinite
 
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
+from cdc_lakehouse.avro.output import count_output
 from cdc_lakehouse.avro.primitives import (
     PRIMITIVES,
     Bytes,
@@ -30,7 +31,7 @@ MAX_LEVELS = 32
 """Of the recursion, in the data."""
 _MAX_NESTING = 3 * MAX_LEVELS
 """Records, lists, maps and unions inside each other: what Python's own stack bears."""
-_FREE_TEXT, _TEXT_PER_BYTE = 16_384, 100
+_FREE_TEXT, _TEXT_PER_BYTE, _MOST_TEXT = 1_024, 100, 64_000_000
 """Names of fields and symbols can make very long texts of few bytes."""
 
 
@@ -46,7 +47,7 @@ class _Run:
 
     def put(self, text: str, at: int) -> None:
         self.size += len(text)
-        if self.size > _FREE_TEXT + _TEXT_PER_BYTE * (at - self.start):
+        if self.size > min(_FREE_TEXT + _TEXT_PER_BYTE * (at - self.start), _MOST_TEXT):
             raise RecordFault(AvroFault.TOO_LARGE, f"JSON text of more than {_TEXT_PER_BYTE} times its bytes")
         self.text.append(text)
 
@@ -72,6 +73,7 @@ def json_reader(wire: Wire) -> Callable[[Bytes, int], tuple[str, int]]:
     def read(data: Bytes, at: int) -> tuple[str, int]:
         run = _Run(data, at)
         end = records[0](run, at)
+        count_output(run.size)
         return "".join(run.text), end
 
     return read

@@ -120,13 +120,12 @@ def _fixed(size: int) -> Reader:
 
 def _sizes(wire: Wire, budget: Budget) -> Reader:
     """Reader of the number of items of a block."""
-    if not is_wide(wire):
-        return block_size
-    values = width(wire.parts[0])
+    values, wide = width(wire.parts[0]), is_wide(wire)
 
     def read(data: Bytes, at: int) -> tuple[int, int]:
         count, at = block_size(data, at)
-        budget.take(count * values)
+        if count:
+            budget.take(count * values, wide=wide)
         return count, at
 
     return read

@@ -14,9 +14,10 @@ import pyarrow as pa
 from cdc_lakehouse.avro.cursors import Cursors
 from cdc_lakehouse.avro.leaves import Column
 from cdc_lakehouse.avro.nested import RecordColumn
+from cdc_lakehouse.avro.output import count_output
 from cdc_lakehouse.avro.spread import Spread, spread_out
 from cdc_lakehouse.avro.varints import read_longs
-from cdc_lakehouse.avro.widths import Share
+from cdc_lakehouse.avro.widths import BYTES_PER_VALUE, Share
 
 _SHORT_STEPS, _ENOUGH_ROWS = 16, 200
 """After that many items a step must serve that many rows, or reading those rows one by one is faster:
@@ -41,12 +42,14 @@ class _Items:
 
 
 class ArrayColumn:
-    def __init__(self, item: Column, limit: Limit | None = None) -> None:
-        self._item, self._limit = item, limit
+    def __init__(self, item: Column, limit: Limit | None = None, *, width: int = 1) -> None:
+        """`width`: values of an item."""
+        self._item, self._limit, self._width = item, limit, width
         self.type = pa.list_(item.type)
 
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
         items = _found(cursors, self._item, self._limit)
+        count_output(BYTES_PER_VALUE * self._width * len(items.row))
         values = self._item.read(items.cursors)
         _fail_rows_of_bad_items(cursors, items)
         return spread_out(pa.ListArray.from_arrays(items.offsets, values, type=self.type), spread)
@@ -56,13 +59,15 @@ class ArrayColumn:
 
 
 class MapColumn:
-    def __init__(self, key: Column, value: Column, limit: Limit | None = None) -> None:
-        self._limit = limit
+    def __init__(self, key: Column, value: Column, limit: Limit | None = None, *, width: int = 1) -> None:
+        """`width`: values of an entry beside its key."""
+        self._limit, self._width = limit, width
         self._entry = RecordColumn([("key", key, True), ("value", value, True)])
         self.type = pa.map_(key.type, value.type)
 
     def read(self, cursors: Cursors, spread: Spread | None = None) -> pa.Array:
         items = _found(cursors, self._entry, self._limit)
+        count_output(BYTES_PER_VALUE * self._width * len(items.row))
         entries = self._entry.read(items.cursors)
         keys, values = entries.field(0), entries.field(1)
         _fail_rows_of_bad_items(cursors, items)

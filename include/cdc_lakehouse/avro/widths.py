@@ -13,11 +13,21 @@ from threading import local
 import numpy as np
 
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
+from cdc_lakehouse.avro.output import count_output
 from cdc_lakehouse.avro.wire import Wire
 
 _NARROW = 16
 _FREE, _PER_BYTE = 16_384, 16
 """Values that a record may have in wide lists: so many, and so many for each of its bytes."""
+_MOST = 4_000_000
+"""Values that a record may have in all its lists, however long it is."""
+MOST_BYTES_AS_COLUMNS = (_MOST - _FREE) // (2 * _PER_BYTE)
+"""Longer records with lists are read one by one, where their values are counted. What is shorter cannot
+have more: an item takes a byte at least, and is a value of a wide list or up to sixteen of a narrow one."""
+BYTES_PER_VALUE = 8
+"""Of a value in a column, about; text has its own bytes on the wire."""
+_SYMBOL_PER_VALUE = 8
+"""Characters of a symbol that count as a value: one byte on the wire can stand for a thousand."""
 
 
 @lru_cache(maxsize=4096)
@@ -30,6 +40,10 @@ def width(wire: Wire) -> int:
             return 1 + sum(map(width, wire.parts))
         case "nullable" | "sole":
             return width(wire.parts[0])
+        case "recursive":
+            return _NARROW  # its text
+        case "enum":
+            return max(1, longest_symbol(wire) // _SYMBOL_PER_VALUE)
         case _:
             return 1
 
@@ -39,18 +53,43 @@ def is_wide(wire: Wire) -> bool:
     return wire.kind in ("array", "map") and width(wire.parts[0]) > _NARROW
 
 
+def longest_symbol(wire: Wire) -> int:
+    """Characters of the longest name of an enum."""
+    return max(map(len, wire.names), default=0)
+
+
+@lru_cache(maxsize=4096)
+def least_output(wire: Wire) -> int:
+    """Bytes that one record of this plan takes in columns, without its lists and without its texts."""
+    symbols = _longest_symbols(wire)
+    return BYTES_PER_VALUE * width(wire) + symbols
+
+
+def _longest_symbols(wire: Wire) -> int:
+    if wire.kind == "enum":
+        return longest_symbol(wire)
+    return 0 if wire.kind in ("array", "map") else sum(map(_longest_symbols, _parts(wire)))
+
+
 class Budget(local):
     """What is left to the one record that a thread reads."""
 
+    wide = 0
+    """Values of wide lists."""
     values = 0
+    """Of all lists."""
 
     def begin(self, size: int) -> None:
-        self.values = _FREE + _PER_BYTE * size
+        self.wide, self.values = _FREE + _PER_BYTE * size, _MOST
 
-    def take(self, values: int) -> None:
+    def take(self, values: int, *, wide: bool) -> None:
+        """So many values of a list are to be read."""
         self.values -= values
-        if self.values < 0:
+        if wide:
+            self.wide -= values
+        if self.wide < 0 or self.values < 0:
             raise RecordFault(AvroFault.TOO_LARGE, "lists of more values than their bytes are good for")
+        count_output(BYTES_PER_VALUE * values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from typing import Any
 
 from cdc_lakehouse.avro.admission import admit
 from cdc_lakehouse.avro.faults import AvroFault, RecordFault
+from cdc_lakehouse.avro.output import count_output
 from cdc_lakehouse.avro.primitives import Reader
 from cdc_lakehouse.avro.reader import compile_reader
 from cdc_lakehouse.avro.schema_types import SchemaTypes
-from cdc_lakehouse.avro.widths import Budget
+from cdc_lakehouse.avro.widths import Budget, least_output
 from cdc_lakehouse.avro.wire import Wire, wire_plan
 
 
@@ -37,6 +38,7 @@ class WriterSchema:
 
     def read(self, payload: bytes) -> Any:
         """Raw values of one record; all bytes must be used. Raises `RecordFault`."""
+        count_output(least_output(self.wire))
         self.budget.begin(len(payload))
         try:
             value, end = self.reader(payload, 0)

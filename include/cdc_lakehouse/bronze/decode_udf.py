@@ -18,7 +18,7 @@ from cdc_lakehouse.bronze.worker_garbage import spare_loaded_modules
 from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
 from cdc_lakehouse.bronze.written_file import WrittenFile
 from cdc_lakehouse.debezium.bronze import bronze_schema
-from cdc_lakehouse.debezium.decode import decode
+from cdc_lakehouse.debezium.decode import decode_in_parts
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.lake.bronze_schema import ATTEMPT, INGESTED_AT
 from cdc_lakehouse.lake.parquet_files import OpenParquetFile, ParquetLayout
@@ -36,7 +36,7 @@ LAYOUT = ParquetLayout(
     statistics=("topic", "partition", "offset", "kafka_timestamp", "decode_error.code"),
 )
 Rows = Iterator[tuple[pa.RecordBatch, float]]
-"""Bronze rows, and the seconds that `decode` took for them."""
+"""Bronze rows, and the seconds that decoding took for them."""
 
 
 def write_files(
@@ -93,14 +93,24 @@ def file_schema(plans: DecodePlans, stamp: Mapping[str, pa.Scalar]) -> pa.Schema
 
 def decoded(batches: Iterator[pa.RecordBatch], plans: DecodePlans, *, stamp: Mapping[str, pa.Scalar]) -> Rows:
     for batch in batches:
-        started = time.perf_counter()
-        rows = decode_or_tell(batch, plans)
+        for _records, rows, seconds in decoded_parts(batch, plans, stamp=stamp):
+            yield rows, seconds
+
+
+def decoded_parts(
+    batch: pa.RecordBatch, plans: DecodePlans, *, stamp: Mapping[str, pa.Scalar]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch, float]]:
+    """Records, their bronze rows and the seconds that decoding took, for each part of `batch`."""
+    parts = decode_or_tell(batch, plans)
+    started = time.perf_counter()
+    for records, rows in parts:
         seconds = time.perf_counter() - started
-        if rows.num_rows != batch.num_rows:
-            raise ValueError(f"{batch.num_rows} records became {rows.num_rows} rows")
+        if rows.num_rows != records.num_rows:
+            raise ValueError(f"{records.num_rows} records became {rows.num_rows} rows")
         for name, value in stamp.items():
             rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-        yield rows, seconds
+        yield records, rows, seconds
+        started = time.perf_counter()
 
 
 def files_of(rows: Rows, schema: pa.Schema, *, folder: str, attempt: str) -> Iterator[WrittenFile]:
@@ -130,10 +140,13 @@ def files_of(rows: Rows, schema: pa.Schema, *, folder: str, attempt: str) -> Ite
         raise
 
 
-def decode_or_tell(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
-    """`decode`; the traceback of whatever it raises names the records, which is all that a log may say."""
+def decode_or_tell(
+    batch: pa.RecordBatch, plans: DecodePlans
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """`decode_in_parts`; the traceback of whatever it raises names the records, which is all that a log may
+    say."""
     try:
-        return decode(batch, plans)
+        yield from decode_in_parts(batch, plans)
     except Exception as exc:
         rows = batch.select(["topic", "partition", "offset"]).to_pylist()
         if rows:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.bronze.decode_udf import decoded, for_python, stamp_of
+from cdc_lakehouse.bronze.decode_udf import decoded_parts, for_python, stamp_of
 from cdc_lakehouse.bronze.in_place import PLACE, Place, change_in_place, within_of
 from cdc_lakehouse.bronze.table_decoder import TableDecoder
 from cdc_lakehouse.bronze.worker_versions import installed, refuse_other_versions
@@ -117,9 +117,9 @@ def _decoder(
     def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         refuse_other_versions(driver, worker=installed())
         for batch in batches:
-            for rows, _seconds in decoded(iter([batch]), shared.value, stamp=stamp):
+            for records, rows, _seconds in decoded_parts(batch, shared.value, stamp=stamp):
                 place = rows.schema.get_field_index("topic_id")
-                own = rows.set_column(place, rows.schema.field(place), batch.column("topic_id"))
+                own = rows.set_column(place, rows.schema.field(place), records.column("topic_id"))
                 yield own.filter(own.column("decode_error").is_null())
 
     return decode

@@ -11,10 +11,11 @@ from cdc_lakehouse.avro.columnar import Projection, Reader
 from cdc_lakehouse.avro.memory import Memory
 from cdc_lakehouse.avro.spread import Spread, spread_out
 from cdc_lakehouse.avro.typed.columns import ConvertColumn, present
+from cdc_lakehouse.avro.typed.text_sizes import TextSize, over_text_budget
 from cdc_lakehouse.avro.wire import Wire
 from cdc_lakehouse.debezium.columns import Column
 from cdc_lakehouse.debezium.envelope import SIDES, Field
-from cdc_lakehouse.debezium.events import KeyDecoder, ValueDecoder, sent_to
+from cdc_lakehouse.debezium.events import KeyDecoder, ValueDecoder, sent_to, text_size_of
 from cdc_lakehouse.debezium.evolution import fitting_column
 from cdc_lakehouse.debezium.source_columns import (
     SOURCE_FIELDS,
@@ -50,16 +51,21 @@ class KeyColumns:
 
     wire: Wire
     slots: tuple[_Slot, ...]
+    text_size: TextSize | None
     raw: Reader = field(compare=False)
 
     @classmethod
     def of(cls, decoder: KeyDecoder, columns: tuple[Column, ...]) -> KeyColumns:
         wire = decoder.plan.schema.wire
-        return cls(wire, _slots(decoder.plan.fields, columns), Reader.of(wire))
+        sizes = text_size_of(decoder.plan.fields)
+        return cls(wire, _slots(decoder.plan.fields, columns), sizes, Reader.of(wire))
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> Decoded:
         raw, sound = self.raw.read(memory, start, end)
-        key, fits = _row(raw, self.slots)
+        over = None
+        if self.text_size is not None:
+            over = over_text_budget(self.text_size.of_column(raw), end - start, sound)
+        key, fits = _row(raw, self.slots, over)
         return Decoded(_struct({"key": key}), sound, sound & fits)
 
 
@@ -70,6 +76,8 @@ class ValueColumns:
     wire: Wire
     before: tuple[_Slot, ...]
     after: tuple[_Slot, ...]
+    text_sizes: tuple[TextSize | None, TextSize | None]
+    """Of the row before and of the one after."""
     raw: Reader = field(compare=False)
 
     @classmethod
@@ -91,14 +99,17 @@ class ValueColumns:
             )
         )
         before, after = (_slots(fields, columns) for fields in (decoder.plan.before, decoder.plan.after))
-        return cls(wire, before, after, Reader.of(wire, wanted))
+        sizes = text_size_of(decoder.plan.before), text_size_of(decoder.plan.after)
+        return cls(wire, before, after, sizes, Reader.of(wire, wanted))
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> Decoded:
         raw, sound = self.raw.read(memory, start, end)
         parts = dict(zip(raw.type.names, raw.flatten(), strict=True))
         nothing = pa.nulls(len(raw))
-        before, before_fits = _row(parts.get("before", nothing), self.before)
-        after, after_fits = _row(parts["after"], self.after)
+        rows = parts.get("before", nothing), parts["after"]
+        over = self._over_text_budget(rows, end - start, sound)
+        before, before_fits = _row(rows[0], self.before, over)
+        after, after_fits = _row(rows[1], self.after, over)
         columns = {
             "op": parts["op"],
             "before": before,
@@ -107,6 +118,14 @@ class ValueColumns:
             "transaction": transaction_columns(parts.get("transaction", nothing)),
         }
         return Decoded(_struct(columns), sound, sound & before_fits & after_fits)
+
+    def _over_text_budget(
+        self, rows: tuple[pa.Array, pa.Array], sizes: np.ndarray, sound: np.ndarray
+    ) -> np.ndarray | None:
+        texts = [
+            size.of_column(row) for row, size in zip(rows, self.text_sizes, strict=True) if size is not None
+        ]
+        return over_text_budget(np.sum(texts, axis=0), sizes, sound) if texts else None
 
 
 def _only(fields: tuple[Field, ...]) -> Projection:
@@ -135,15 +154,17 @@ def _slots(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> tuple[_Slo
     return tuple(slots)
 
 
-def _row(raw: pa.Array, slots: tuple[_Slot, ...]) -> tuple[pa.StructArray, np.ndarray | bool]:
-    """Values of the table's columns, and a mask of the rows all of whose values fit."""
+def _row(
+    raw: pa.Array, slots: tuple[_Slot, ...], over: np.ndarray | None
+) -> tuple[pa.StructArray, np.ndarray | bool]:
+    """Values of the table's columns, and a mask of the rows all of whose values fit; not of those `over`."""
     type_ = pa.struct([(slot.column.name, slot.column.type) for slot in slots])
     if raw.null_count == len(raw):
-        return pa.nulls(len(raw), type_), True
-    if 4 * (len(raw) - raw.null_count) < len(raw):
-        some = Spread(present(raw))
+        return pa.nulls(len(raw), type_), True if over is None else ~over
+    if over is not None or 4 * (len(raw) - raw.null_count) < len(raw):
+        some = Spread(present(raw) if over is None else present(raw) & ~over)
         few, few_fit = _row_of(raw.take(pa.array(some.rows)), slots, type_)
-        fits = np.ones(len(raw), bool)
+        fits = np.ones(len(raw), bool) if over is None else ~over
         fits[some.rows] = few_fit
         return spread_out(few, some), fits
     return _row_of(raw, slots, type_)

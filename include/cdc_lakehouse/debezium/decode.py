@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from cdc_lakehouse.avro.decode import SMALL_GROUP
 from cdc_lakehouse.avro.frames import id_headers
+from cdc_lakehouse.avro.output import BatchOutgrewError, limited_output
 from cdc_lakehouse.avro.typed.columns import sizes_of
 from cdc_lakehouse.avro.unknown import UnknownSchemaIdsError
 from cdc_lakehouse.debezium.bronze import bronze_of_columns, bronze_of_events, side_types
@@ -30,6 +32,40 @@ def decode(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
     for the whole batch when records name schemas of which `plans` says nothing.
     """
     return quarantined(_decoded(batch, plans), batch, plans)
+
+
+def decode_in_parts(
+    batch: pa.RecordBatch, plans: DecodePlans
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """The records of `batch` part by part, each with its rows: as many at once as memory bears.
+
+    A part that would become too much (`avro.output`), or that outgrew what Arrow or the machine holds, is
+    halved. One record alone is bounded by its own budgets. What else `decode` raises comes out.
+    """
+    waiting = [batch]
+    while waiting:
+        records = waiting.pop()
+        rows = _decoded_or_none(records, plans)
+        if rows is None:
+            middle = len(records) // 2
+            waiting += [records.slice(middle), records.slice(0, middle)]
+        else:
+            yield records, rows
+
+
+def _decoded_or_none(records: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch | None:
+    """None where several records are too many at once."""
+    if len(records) <= 1:
+        return decode(records, plans)
+    try:
+        with limited_output():
+            return decode(records, plans)
+    except (BatchOutgrewError, MemoryError, pa.ArrowCapacityError):
+        return None
+    except pa.ArrowInvalid as exc:
+        if "offset overflow" not in str(exc):
+            raise
+        return None
 
 
 def _decoded(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:

@@ -9,9 +9,10 @@ from typing import Any
 
 from cdc_lakehouse.avro.faults import RecordFault, ValueFault
 from cdc_lakehouse.avro.typed.plans import ValuePlan
+from cdc_lakehouse.avro.typed.text_sizes import TextSize, members_text_size, require_text_budget
 from cdc_lakehouse.avro.typed.values import Convert
 from cdc_lakehouse.debezium.columns import Column, column_for
-from cdc_lakehouse.debezium.envelope import Envelope, Field, Record, plan_envelope, plan_key
+from cdc_lakehouse.debezium.envelope import SIDES, Envelope, Field, Record, plan_envelope, plan_key
 from cdc_lakehouse.debezium.evolution import fitting
 from cdc_lakehouse.debezium.faults import EventFault
 from cdc_lakehouse.debezium.source import Source, source_of
@@ -88,12 +89,15 @@ class KeyDecoder:
     def __init__(self, text: str, columns: tuple[Column, ...], table: str) -> None:
         self.plan: Record = _planned(plan_key, text, table)
         self._slots = _slots(self.plan.fields, columns)
+        self._text_size = text_size_of(self.plan.fields)
         if {column.name for column in columns} - {each.name for each in self.plan.fields}:
             raise RecordFault(ValueFault.INCOMPATIBLE_SCHEMA, "key without a field of the table's key")
 
     def decode(self, payload: bytes, event: Event) -> None:
         try:
             raw = self.plan.schema.read(payload)
+            if self._text_size is not None:
+                require_text_budget(self._text_size.of_value(raw), len(payload))
             event.key = [slot.value(raw) for slot in self._slots]
         except RecordFault as fault:
             event.fail(fault.at("key"))
@@ -108,6 +112,8 @@ class ValueDecoder:
         self.plan: Envelope = _planned(partial(plan_envelope, dropped=dropped), text, table)
         self._before = _slots(self.plan.before, columns)
         self._after = _slots(self.plan.after, columns)
+        sides = zip(SIDES, (self.plan.before, self.plan.after), strict=True)
+        self._text_size = members_text_size({side: text_size_of(fields) for side, fields in sides})
 
     def decode(self, payload: bytes, event: Event) -> None:
         """Says what the event is even where a value of its row does not fit."""
@@ -116,6 +122,8 @@ class ValueDecoder:
             event.source = source_of(_block(raw, "source"))
             event.transaction = _transaction(_block(raw, "transaction"))
             event.op = raw["op"]
+            if self._text_size is not None:
+                require_text_budget(self._text_size.of_value(raw), len(payload))
             if event.fault is None:
                 event.before = _row(self._before, raw, "before", event)
                 event.after = _row(self._after, raw, "after", event)
@@ -149,6 +157,11 @@ def _planned(plan: Any, text: str, table: str) -> Any:
         return plan(text, table=table)
     except ConfigError as exc:
         raise RecordFault(EventFault.NOT_AN_ENVELOPE, str(exc)) from None
+
+
+def text_size_of(fields: tuple[Field, ...]) -> TextSize | None:
+    """Of the texts that the numbers of a row, or of a key, become."""
+    return members_text_size({each.name: each.value.text_size for each in fields})
 
 
 def sent_to(fields: tuple[Field, ...], columns: tuple[Column, ...]) -> dict[Column, ValuePlan]:

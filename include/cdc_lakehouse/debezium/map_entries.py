@@ -12,6 +12,7 @@ import pyarrow as pa
 from cdc_lakehouse.avro.typed.columns import Refused, numbers_of_offsets, present
 from cdc_lakehouse.avro.typed.nested import Members, from_its_start, members_of, rows_of
 from cdc_lakehouse.avro.typed.plans import ValuePlan
+from cdc_lakehouse.avro.typed.text_sizes import items_text_size, members_text_size
 from cdc_lakehouse.avro.typed.values import Convert
 
 _ENTRY = ("key", "value")
@@ -29,7 +30,9 @@ def map_plan(key: ValuePlan, value: ValuePlan) -> ValuePlan:
     type_ = pa.map_(key.type, value.type)
     plans = dict(zip(_ENTRY, (key, value), strict=True))
     entry = members_of({name: plan.convert for name, plan in plans.items() if plan.convert is not None})
-    return ValuePlan(type_, pairs_of(entry), Pairs(type_, Members((key.column, value.column))))
+    column = Pairs(type_, Members((key.column, value.column)))
+    sizes = items_text_size(members_text_size({name: plan.text_size for name, plan in plans.items()}))
+    return ValuePlan(type_, pairs_of(entry), column, sizes)
 
 
 def pairs_of(entry: Convert) -> Convert:

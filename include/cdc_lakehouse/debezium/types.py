@@ -15,6 +15,7 @@ import pyarrow as pa
 from cdc_lakehouse.avro.typed import plans
 from cdc_lakehouse.avro.typed.conversions import NTZ, UTC, Micros
 from cdc_lakehouse.avro.typed.plans import DATE, TIME_MILLIS, TypeRefusedError, ValuePlan, decimal_plan
+from cdc_lakehouse.avro.typed.text_sizes import VariableScaleTextSize
 from cdc_lakehouse.avro.typed.values import millis_to_micros, nanos_to_micros, scaled_micros
 from cdc_lakehouse.avro.writer import WriterSchema
 from cdc_lakehouse.debezium import conversions, iso, iso_columns, values
@@ -52,7 +53,9 @@ class Place:
 
 _MILLIS = ValuePlan(NTZ, millis_to_micros, Micros(numerator=1000))
 _NANO_TIME = ValuePlan(pa.int64(), values.time_nanos_to_micros, conversions.time_nanos)
-_VARIABLE_SCALE = ValuePlan(pa.string(), values.variable_scale, conversions.variable_scale)
+_VARIABLE_SCALE = ValuePlan(
+    pa.string(), values.variable_scale, conversions.variable_scale, VariableScaleTextSize()
+)
 _LONG, _TEXT = ValuePlan(pa.int64()), ValuePlan(pa.string())
 
 _SEMANTIC: Mapping[str, tuple[str, ValuePlan]] = {

@@ -34,6 +34,7 @@ from cdc_lakehouse.avro.typed.nested import (
     members_of,
     presence,
 )
+from cdc_lakehouse.avro.typed.text_sizes import items_text_size, members_text_size
 from cdc_lakehouse.avro.typed.value_plan import TypeRefusedError, ValuePlan, decimal_plan, one_by_one
 from cdc_lakehouse.avro.writer import WriterSchema
 
@@ -105,6 +106,7 @@ def struct_plan(members: Mapping[str, ValuePlan]) -> ValuePlan:
         type_,
         members_of(converts) if converts else None,
         Members(columns) if any(column is not None for column in columns) else None,
+        members_text_size({name: plan.text_size for name, plan in members.items()}),
     )
 
 
@@ -150,9 +152,11 @@ class _Planning:
 
 def _array(item: ValuePlan) -> ValuePlan:
     convert = None if item.convert is None else items_of(item.convert)
-    return ValuePlan(pa.list_(item.type), convert, None if item.column is None else Items(item.column))
+    column = None if item.column is None else Items(item.column)
+    return ValuePlan(pa.list_(item.type), convert, column, items_text_size(item.text_size))
 
 
 def _map(value: ValuePlan) -> ValuePlan:
     column = None if value.column is None else Entries(value.column)
-    return ValuePlan(pa.map_(pa.string(), value.type), entries_of(value.convert), column)
+    type_ = pa.map_(pa.string(), value.type)
+    return ValuePlan(type_, entries_of(value.convert), column, items_text_size(value.text_size))

@@ -14,9 +14,11 @@ from cdc_lakehouse.avro.admission import SchemaRefusedError
 from cdc_lakehouse.avro.columnar import Projection, Reader
 from cdc_lakehouse.avro.faults import RecordFault, ValueFault
 from cdc_lakehouse.avro.memory import Memory
+from cdc_lakehouse.avro.spread import Spread, spread_out
 from cdc_lakehouse.avro.typed.columns import ConvertColumn
 from cdc_lakehouse.avro.typed.meeting import fitting, fitting_column, widened
 from cdc_lakehouse.avro.typed.plans import Semantic, ValuePlan, plan_root, struct_plan
+from cdc_lakehouse.avro.typed.text_sizes import TextSize, over_text_budget, require_text_budget
 from cdc_lakehouse.avro.typed.value_plan import TypeRefusedError
 from cdc_lakehouse.avro.wire import Wire
 from cdc_lakehouse.avro.writer import WriterSchema, writer_schema
@@ -30,10 +32,22 @@ class Program:
     fields: tuple[str, ...] | None
     steps: tuple[ConvertColumn, ...]
     raw: Reader = field(compare=False)
+    text_size: TextSize | None = None
 
     def read(self, memory: Memory, start: np.ndarray, end: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         """Values, and a mask of the records that are sound and fit the type."""
         column, fits = self.raw.read(memory, start, end)
+        if self.text_size is not None:
+            over = over_text_budget(self.text_size.of_column(column), end - start, fits)
+            if over is not None:
+                kept = Spread(~over)
+                values, sound = self._converted(column.take(pa.array(kept.rows)), fits[kept.rows])
+                fits = ~over
+                fits[kept.rows] = sound
+                return spread_out(values, kept), fits
+        return self._converted(column, fits)
+
+    def _converted(self, column: pa.Array, fits: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         for step in self.steps:
             column, refused = step(column)
             if refused is not None:
@@ -58,6 +72,8 @@ class Decodable:
         value = self.schema.read(payload)
         if self.fields is not None:
             value = {name: value[name] for name in self.fields}
+        if self.plan.text_size is not None and value is not None:
+            require_text_budget(self.plan.text_size.of_value(value), len(payload))
         for convert in (self.plan.convert, _fit(self.plan.type, type_)):
             if value is not None and convert is not None:
                 value = convert(value)
@@ -120,4 +136,5 @@ def _program(writer: Decodable, type_: pa.DataType) -> Program:
     steps = (writer.plan.column, fitting_column(writer.plan.type, type_))
     wanted = None if writer.fields is None else Projection(tuple((name, None) for name in writer.fields))
     wire = writer.schema.wire
-    return Program(wire, writer.fields, tuple(s for s in steps if s is not None), Reader.of(wire, wanted))
+    kept, reader = tuple(step for step in steps if step is not None), Reader.of(wire, wanted)
+    return Program(wire, writer.fields, kept, reader, writer.plan.text_size)

@@ -11,6 +11,7 @@ from cdc_lakehouse.avro.typed.columns import ConvertColumn
 from cdc_lakehouse.avro.typed.conversions import Each
 from cdc_lakehouse.avro.typed.decimal_texts import DecimalTextColumn
 from cdc_lakehouse.avro.typed.decimals import DecimalColumn
+from cdc_lakehouse.avro.typed.text_sizes import DecimalTextSize, TextSize
 from cdc_lakehouse.avro.typed.values import Convert
 
 _MAX_PRECISION = 38
@@ -25,6 +26,8 @@ class ValuePlan:
     """None: the raw value is the final one."""
     column: ConvertColumn | None = None
     """The same for a column of raw values; None: the raw column is the final one."""
+    text_size: TextSize | None = None
+    """How long the texts become that are made of its numbers; None where none are."""
 
 
 class TypeRefusedError(Exception):
@@ -39,6 +42,7 @@ def one_by_one(type_: pa.DataType, convert: Convert) -> ValuePlan:
 def decimal_plan(precision: int, scale: int) -> ValuePlan:
     """Text for what no decimal type of Spark holds."""
     if precision > _MAX_PRECISION or not 0 <= scale <= precision:
-        return ValuePlan(pa.string(), values.wide_decimal_of(scale), DecimalTextColumn(scale))
+        convert, column = values.wide_decimal_of(scale), DecimalTextColumn(scale)
+        return ValuePlan(pa.string(), convert, column, DecimalTextSize(scale))
     type_ = pa.decimal128(precision, scale)
     return ValuePlan(type_, values.decimal_of(precision, scale), DecimalColumn(precision, scale))
