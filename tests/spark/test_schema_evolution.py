@@ -145,7 +145,7 @@ def test_two_shapes_of_one_batch_and_batches_that_wait_are_taken_at_once(chain):
 
 def test_a_renamed_table_goes_on_in_its_second_topic(chain):
     (shape,) = shapes({"a": "int"})
-    renamed = table_of(NAME, *SHAPED.topics, "cases.renamed")
+    renamed = table_of(NAME, *SHAPED.topics, "cases.renamed", shared_keys="one_row")
     know(chain, shape)
     chain.ingest(SHAPED, [record(shape, 0, 1, a=1), record(shape, 1, 2, a=2)])
     chain.merge(SHAPED)
