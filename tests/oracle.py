@@ -114,6 +114,15 @@ def with_dropped_columns(rows: Iterable[Row], *, policy: str) -> list[Row]:
     ]
 
 
+def with_defaults(rows: Iterable[Row], defaults: Row) -> list[Row]:
+    """The specification of a column that was added with a default: older rows have it at the source, too."""
+    found = []
+    for row in rows:
+        older = {name: value for name, value in defaults.items() if name not in row["sent"]}
+        found.append(row if row["after"] is None else {**row, "after": {**row["after"], **older}})
+    return found
+
+
 def _without(row: Row, dropped: list[str]) -> Row:
     if row["after"] is None:
         return row

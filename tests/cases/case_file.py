@@ -27,7 +27,8 @@ class Table(_Part):
     """Empty where the table has none."""
     columns: dict[str, str]
     """Column -> `short`, `int`, `long`, `float`, `double`, `string`, `date`, `timestamp`, `decimal(p,s)` or
-    `enum(a,b)`; a key's is required unless it ends in `?`, any other's if it ends in `!`."""
+    `enum(a,b)`; a key's is required unless it ends in `?`, any other's if it ends in `!`. Behind `=` its
+    default, as in `int=7!`."""
     mode: Literal["upsert", "append"] = "upsert"
     topic_column: str = ""
     """The setting of that name; silver's key ends with it."""
@@ -55,6 +56,16 @@ class Table(_Part):
     def drops_columns(self) -> bool:
         """Whether the writer of the last batch lacks a column that another one sends."""
         return any(not each.keys() <= self._sent[-1].keys() for each in self._sent)
+
+    @property
+    def added_with_default(self) -> dict[str, str]:
+        """Column that a later batch adds and that may not be NULL -> its type and default."""
+        later = {name: kind for columns in self.columns_from_batch.values() for name, kind in columns.items()}
+        return {
+            name: kind
+            for name, kind in later.items()
+            if "=" in kind and kind[-1] == "!" and name not in self.columns
+        }
 
     @property
     def _sent(self) -> list[dict[str, str]]:

@@ -72,7 +72,7 @@ class Writer:
         columns = self.case.columns_of_batch(self.batch)
         keys = self.case.table.key
         fields = [
-            field(name, _required(kind) if name in keys or kind.endswith("!") else optional(_node(kind)))
+            field(name, _required(kind) if name in keys or kind.endswith("!") else _optional(kind))
             for name, kind in columns.items()
         ]
         return dict(envelope_schema(self._tagged(fields), topic=self.case.topic))
@@ -153,7 +153,22 @@ def records(case: Case, by_batch: Mapping[int, Writer], *, batch: int) -> list[K
 
 
 def _required(kind: str) -> Any:
+    name, has_default, _ = kind.partition("=")
+    if has_default:
+        return {"type": _node(name), "default": default_of(kind)}
     return optional(_node(kind.removesuffix("?"))) if kind.endswith("?") else _node(kind)
+
+
+def _optional(kind: str) -> Any:
+    name, has_default, _ = kind.partition("=")
+    if not has_default:
+        return optional(_node(kind))
+    return {"type": [_node(name), "null"], "default": default_of(kind)}
+
+
+def default_of(kind: str) -> Any:
+    name, _, text = kind.rstrip("!").partition("=")
+    return int(text) if name in ("short", "int", "long") else text
 
 
 def _node(kind: str) -> Any:

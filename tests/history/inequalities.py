@@ -69,7 +69,8 @@ def wanted(
         return Wanted(tuple(values))
     if unsent.silver is Unsent.ANYTHING:
         return Wanted(anything=True)
-    return Wanted((None, *values) if table in unwritten.read_again else (None,))
+    may_be_told = column.default is not None or table in unwritten.read_again  # by the schema, by a snapshot
+    return Wanted((None, *values) if may_be_told else (None,))
 
 
 _SENT_AS: dict[str, Callable[[str], Any]] = {

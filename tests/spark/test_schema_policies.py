@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from chain import Chain, table_of  # type: ignore[import-not-found]
@@ -30,6 +31,7 @@ from cdc_lakehouse.errors import (
     SchemaChangedError,
     SchemaMisfitError,
 )
+from cdc_lakehouse.silver import table_merge
 
 INT, TEXT = shapes({"a": "int"}, {"a": "string"})
 OTHER = table_of("other", "cases.other")
@@ -255,6 +257,29 @@ def test_a_dropped_column_is_told_once_and_again_when_it_comes_back(chain):
     chain.ingest(SHAPED, [record(again, 4, 3, op="u", a=5, b=6, c=7)])
     chain.merge(SHAPED)
     assert [line[:2] for line in logged(chain)] == [("dropped", "b"), ("sent_again", "b"), ("added", "c")]
+
+
+def test_a_default_reaches_all_rows_once_though_the_first_attempt_was_killed(chain, monkeypatch):
+    old, new, loose = shapes({"a": "int"}, {"a": "int", "b": "int=7!"}, {"a": "int", "b": "int=7"})
+    know(chain, old)
+    chain.ingest(SHAPED, [record(old, 0, 1, a=1), record(old, 1, 2, a=2)])
+    chain.merge(SHAPED)
+    know(chain, new)
+    chain.ingest(SHAPED, [record(new, 2, 1, op="u", a=1, b=9)])
+    with monkeypatch.context() as killed:
+        killed.setattr(table_merge, "apply_changes", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            chain.merge(SHAPED)
+
+    chain.merge(SHAPED)
+
+    assert rows(chain) == {1: {"a": 1, "b": 9}, 2: {"a": 2, "b": 7}}
+    know(chain, loose)
+    chain.ingest(SHAPED, [record(loose, 3, 2, op="u", a=3, b=None)])
+    chain.merge(SHAPED)
+    chain.ingest(SHAPED, [record(loose, 4, 1, op="u", a=4, b=4)])
+    chain.merge(SHAPED)
+    assert rows(chain) == {1: {"a": 4, "b": 4}, 2: {"a": 3, "b": None}}
 
 
 @pytest.mark.parametrize(

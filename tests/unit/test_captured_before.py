@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cdc_lakehouse.debezium.decode import decode
+from cdc_lakehouse.debezium.defaults import values_for_nothing
 from cdc_lakehouse.debezium.schema_facts import row_fields
-from cdc_lakehouse.silver.own_key.whole_before import values_for_nothing
 from unit.captured_records import Topic, topics  # type: ignore[import-not-found]
 
 WHOLE = {"toasted_full", "keyless"}

@@ -83,6 +83,16 @@ def test_a_new_column_is_null_where_nobody_wrote_since():
     assert told(source(("1", "given", "5")), silver((1, None, 5, "c")), unsent) == []
 
 
+@pytest.mark.parametrize(("value", "differs"), [(None, 0), ("given", 0), ("other", 1)])
+def test_a_new_column_with_a_default_may_have_it_where_nobody_wrote_since(value, differs):
+    unsent = Unwritten((UnsentColumn("t", "note", 6, Unsent.NULL),))
+    note = Column("note", "text", default="given")
+
+    found = told(source(("1", "given", "5"), note=note), silver((1, value, 5, "c")), unsent)
+
+    assert len(found) == differs
+
+
 def test_a_new_column_has_its_value_where_somebody_wrote_since():
     unsent = Unwritten((UnsentColumn("t", "note", 4, Unsent.NULL),))
 

@@ -21,7 +21,7 @@ from cases.case_file import (  # type: ignore[import-not-found]
     read_case,
     refused_cases,
 )
-from cases.encoding import KafkaRecord, records, writers  # type: ignore[import-not-found]
+from cases.encoding import KafkaRecord, default_of, records, writers  # type: ignore[import-not-found]
 from cases.rows import (  # type: ignore[import-not-found]
     expected_bronze,
     in_key_order,
@@ -38,7 +38,7 @@ from cdc_lakehouse.debezium.plans import DecodePlans
 from epochs_oracle import Epochs  # type: ignore[import-not-found]
 from history_oracle import history_of  # type: ignore[import-not-found]
 from key_oracle import refuse_shared_keys, rekeyed, told_apart_by_topic  # type: ignore[import-not-found]
-from oracle import Refused, silver_of, with_dropped_columns  # type: ignore[import-not-found]
+from oracle import Refused, silver_of, with_defaults, with_dropped_columns  # type: ignore[import-not-found]
 
 
 def by_name(case: Case) -> str:
@@ -92,6 +92,9 @@ def bronze_of(case: Case) -> list[dict[str, Any]]:
     batches = [event.batch for event in case.events]
     for batch in sorted(set(batches)):
         rows += epochs.drain(row for row, of in zip(told, batches, strict=True) if of == batch)
+    defaults = {name: default_of(kind) for name, kind in case.table.added_with_default.items()}
+    if case.table.mode == "upsert":
+        rows = with_defaults(rows, defaults)
     if case.table.mode == "upsert" and case.table.drops_columns:
         rows = with_dropped_columns(rows, policy=case.table.on_dropped_column)
     rows = rekeyed(rows, case.table.own_key) if case.table.own_key else rows

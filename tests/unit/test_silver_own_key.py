@@ -10,9 +10,9 @@ import pytest
 
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.debezium.columns import Column, TableColumns
+from cdc_lakehouse.debezium.defaults import values_for_nothing
 from cdc_lakehouse.errors import InvalidShapeError
 from cdc_lakehouse.silver.own_key.key_columns import OwnKey, own_key
-from cdc_lakehouse.silver.own_key.whole_before import values_for_nothing
 
 ID, CODE, RATE, TAGS = (
     Column("id", pa.int64()),

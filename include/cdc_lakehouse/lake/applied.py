@@ -26,6 +26,8 @@ class Applied:
     """The settings that chose columns and rows (`silver.made_by`); None where silver has what bronze has."""
     dropped: Mapping[str, str] = field(default_factory=dict)
     """Column that the newest writer does not send -> what silver has in it (`on_dropped_column`)."""
+    filled: tuple[str, ...] = ()
+    """Columns that were added with a default, which all rows have by now."""
     follows: int | None = None
     """The version of silver that the step was made for: it knows nothing of what others did behind it."""
 
@@ -46,6 +48,7 @@ class Applied:
             "made_by": self.made_by,
             "follows": self.follows,
             **({"dropped": dict(self.dropped)} if self.dropped else {}),
+            **({"filled": list(self.filled)} if self.filled else {}),
         }
 
     @classmethod
@@ -61,6 +64,7 @@ class Applied:
             made_by=document.get("made_by"),
             follows=document.get("follows"),
             dropped=document.get("dropped", {}),
+            filled=tuple(document.get("filled", ())),
         )
 
 

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.lake import files
-from cdc_lakehouse.registry.versions import TopicVersions, VersionsByRef
+from cdc_lakehouse.registry.versions import TopicVersions, VersionsByRef, oldest_first
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,29 @@ def archived_values(archives: str, topic: str) -> Mapping[SchemaRef, str]:
         for ref in archive.topic(topic).values:
             if (text := archive.text(ref)) is not None:
                 texts.setdefault(ref, set()).add(text)
-    return {ref: found.pop() for ref, found in texts.items() if len(found) == 1}
+    return {ref: known.pop() for ref, known in texts.items() if len(known) == 1}
+
+
+def archived_in_order(archives: str, topic: str) -> list[tuple[int, str]]:
+    """Value schemas of `topic`, the oldest version first; none where their order is not known for certain.
+
+    It is not where two registries have the topic, or a record named a schema that is no version.
+    """
+    known = [
+        (archive, versions)
+        for folder in files.folders(archives)
+        if (versions := (archive := SchemaArchive(folder.uri)).topic(topic).values)
+    ]
+    if len(known) != 1:
+        return []
+    archive, versions = known[0]
+    texts = []
+    for ref in oldest_first(versions):
+        text = archive.text(ref)
+        if not isinstance(ref, int) or versions[ref] is None or text is None:
+            return []
+        texts.append((ref, text))
+    return texts
 
 
 def _opened(uri: str) -> Mapping[str, Any] | None:

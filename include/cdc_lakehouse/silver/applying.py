@@ -72,6 +72,7 @@ def _plan(task: MergeTask, changes: Changes, rows: DataFrame) -> MergePlan:
         refolds=REFOLDED in rows.columns,
         dropped=frozenset(changes.work.dropped.treated),
         emptied=changes.work.dropped.emptied if task.before.seq else (),
+        filled=changes.fills,
         events=changes.facts.events,
     )
 

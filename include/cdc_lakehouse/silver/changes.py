@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.config.mask_secret import MaskSecret
@@ -42,6 +42,8 @@ class Changes:
     """What silver has applied with them."""
     lacking: Sequence[str] = ()
     """Columns that some event does not tell."""
+    fills: Mapping[str, Column] = field(default_factory=dict)
+    """Column that this merge adds to silver -> what all rows of the source got with it."""
     outside: int | None = None
     """Keys whose rows do not satisfy the table's filter; None of a table that has none."""
 
@@ -73,7 +75,14 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
     return Changes(
         rows=rows,
         work=work,
-        applied=replace(applied, reached=reached, unfilled=unfilled, made_by=made_by, dropped=work.treated),
+        applied=replace(
+            applied,
+            reached=reached,
+            unfilled=unfilled,
+            made_by=made_by,
+            dropped=work.treated,
+            filled=tuple(sorted(work.added)),
+        ),
         lacking=found.lacking,
         outside=outside,
     )

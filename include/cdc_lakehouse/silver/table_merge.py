@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.config.mask_secret import mask_secret
@@ -19,14 +19,16 @@ from cdc_lakehouse.errors import DeletedRowsKeptError
 from cdc_lakehouse.lake.claims import Claim
 from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
+from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import offsets_in
-from cdc_lakehouse.lake.tables import create_if_missing, schema_of
+from cdc_lakehouse.lake.tables import create_if_missing, life_of, schema_of
 from cdc_lakehouse.silver.append import appended_changes
 from cdc_lakehouse.silver.applying import apply_changes
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.claiming import claim_beside
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.plan import next_ledger, standing_on
+from cdc_lakehouse.silver.schema.change_log import added_at
 from cdc_lakehouse.silver.schema.evolution import refuse_system_names
 from cdc_lakehouse.silver.schema.follow import follow_bronze
 from cdc_lakehouse.silver.schema.table_schema import (
@@ -61,6 +63,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
     try:
         refuse_changed(application, task)
         rows = _fitted(session, application, task, changes)
+        changes = replace(changes, fills=_fills(session, application.lake, task, changes))
         read = time.monotonic()
         ledger, claim = _ledger(application, task, changes)
         result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger)
@@ -112,6 +115,24 @@ def _fitted(session: SparkSession, application: Application, task: MergeTask, ch
     switch_vectors(session, uri, on=table.deletion_vectors)
     add_system_columns(session, uri, existing=existing, wanted=wanted)
     return as_wide_as(existing, changes.rows)
+
+
+def _fills(session: SparkSession, lake: Lake, task: MergeTask, changes: Changes) -> Mapping[str, Column]:
+    """Return columns with a default that this step adds to silver, which other rows have to get, too.
+
+    Asked of the log of changes: an attempt at this step may have added them and been killed.
+    """
+    added = {
+        name: column
+        for name, column in changes.work.added.items()
+        if name not in task.before.applied.filled and task.before.seq > 0
+    }
+    if not added:
+        return {}
+    silver = life_of(lake.silver(task.table.name))
+    step = task.before.seq + 1
+    new = added_at(session, lake.schema_changes, table=task.table.name, silver_id=silver, step=step)
+    return {name: column.literal for name, column in added.items() if name in new}
 
 
 def _ledger(application: Application, task: MergeTask, changes: Changes) -> tuple[Ledger, Claim]:

@@ -11,7 +11,7 @@ from cdc_lakehouse.config.mask_secret import MaskSecret
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.cases import waits
-from cdc_lakehouse.lake.ledger import topics_of
+from cdc_lakehouse.lake.ledger import topics_of, topics_with_records
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import Spans, together
 from cdc_lakehouse.lake.tables import schema_of
@@ -27,7 +27,7 @@ from cdc_lakehouse.silver.made_by import refuse_history_of_others, refuse_other_
 from cdc_lakehouse.silver.own_key.checks import refuse_double_keys, refuse_untold_keys
 from cdc_lakehouse.silver.own_key.key_columns import OwnKey, own_key
 from cdc_lakehouse.silver.own_key.rekeying import rekeyed, with_told_keys
-from cdc_lakehouse.silver.own_key.topics import (
+from cdc_lakehouse.silver.own_key.topic_key import (
     columns_with_topic,
     may_share_keys,
     refuse_shared_keys,
@@ -37,6 +37,7 @@ from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
 from cdc_lakehouse.silver.schema.dropped import DroppedColumns, unsent_of, with_untold_columns
+from cdc_lakehouse.silver.schema.filling import AddedColumn, added_columns, with_defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class Work:
     """Column of bronze that the source does not send any more -> what silver has in it."""
     dropped: DroppedColumns = field(default_factory=DroppedColumns)
     """The same of silver's columns, and what changes with this merge."""
+    added: Mapping[str, AddedColumn] = field(default_factory=dict)
+    """Columns of silver that the source added with a default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
     """Raises for what cannot be applied."""
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
     is_work = work_of(task.held, task.work) | behind
-    bronze, facts, dropped = _looked_at(session, lake, task, is_work, secret=secret)
+    bronze, facts, dropped, added = _looked_at(session, lake, task, is_work, secret=secret)
     rows = bronze.rows if bronze.own is None else with_told_keys(bronze.rows)
     work = rows.where(is_work)
     if may_share_keys(task.table, task.held):
@@ -114,14 +117,15 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
         anew.fills,
         treated=dropped.treated,
         dropped=dropped.renamed(bronze.names),
+        added={bronze.names[name]: column for name, column in added.items() if name in bronze.names},
     )
 
 
 def _looked_at(
     session: SparkSession, lake: Lake, task: MergeTask, is_work: Column, *, secret: MaskSecret | None
-) -> tuple[_Bronze, WorkFacts, DroppedColumns]:
-    """Return bronze as silver takes it, what its work is, and columns that the source dropped: what their
-    writers do not send is not told, which is known only once the work was looked at."""
+) -> tuple[_Bronze, WorkFacts, DroppedColumns, Mapping[str, AddedColumn]]:
+    """Return bronze as silver takes it, what its work is, and columns that the source dropped or added: what
+    writers do not send is untold, or the default, which is known only once the work was looked at."""
     told = bronze_rows(session, lake.bronze(task.table.name), version=task.bronze_version, held=task.held)
     bronze = _bronze(session, lake, task, told, secret=secret)
     facts = _examined(lake, task, bronze, is_work)
@@ -134,11 +138,22 @@ def _looked_at(
         newest=facts.newest_writers,
         highest=facts.highest,
     )
-    if unsent.columns.kept:
+    added = {} if not any(unsent.by_writer.values()) else _added(lake, task, bronze.known, unsent.columns)
+    if unsent.columns.kept or added:
         told = with_untold_columns(told, unsent.by_writer, unsent.columns.kept)
-        bronze = _bronze(session, lake, task, told, secret=secret)
+        bronze = _bronze(session, lake, task, with_defaults(told, added), secret=secret)
+    if unsent.columns.kept:
         facts = _examined(lake, task, bronze, is_work)
-    return bronze, facts, unsent.columns
+    return bronze, facts, unsent.columns, added
+
+
+def _added(
+    lake: Lake, task: MergeTask, known: TableColumns, dropped: DroppedColumns
+) -> Mapping[str, AddedColumn]:
+    """Without columns whose values are others in silver, and without those of a key."""
+    table, key = task.table, {column.name for column in known.key}
+    but = {*dropped.treated, *table.columns.mask, *key, *(table.key or ())}
+    return added_columns(lake.archives, topics_with_records(task.held), known, but=but, table=table.name)
 
 
 def _bronze(

@@ -16,6 +16,7 @@ from cdc_lakehouse.silver.history.cutting import Cutting
 from cdc_lakehouse.silver.history.merge import merge_history
 from cdc_lakehouse.silver.history.schema import follow_silver, history_schema, refuse_unknown
 from cdc_lakehouse.silver.look import MergeTask
+from cdc_lakehouse.silver.schema.filling import with_fills
 
 logger = logging.getLogger(__name__)
 
@@ -50,14 +51,14 @@ def keep_history(
         before=task.before.applied,
         schema=schema,
         tracked=option.columns,
-        history=_at(session, uri, read.version),
-        silver=_silver(session, application, task),
+        history=with_fills(_at(session, uri, read.version), changes.fills),
+        silver=with_fills(_silver(session, application, task), changes.fills),
         whole=read.life != cause.life or _has_missed(read, task),
     )
     rows = cutting.rows().persist()
     try:
         commit_step(
-            lambda: merge_history(session, uri, rows, keys=cutting.keys),
+            lambda: merge_history(session, uri, rows, keys=cutting.keys, fills=changes.fills),
             session=session,
             uri=uri,
             read=read,

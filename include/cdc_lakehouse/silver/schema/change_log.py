@@ -8,6 +8,7 @@ from datetime import datetime
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     IntegerType,
@@ -21,7 +22,7 @@ from pyspark.sql.types import (
 from cdc_lakehouse.errors import StorageUnavailableError, TableChangedError
 from cdc_lakehouse.lake.delta_transaction import Refusal, refusal_of, why
 from cdc_lakehouse.lake.tables import create_if_missing
-from cdc_lakehouse.silver.schema.evolution import ColumnChange
+from cdc_lakehouse.silver.schema.evolution import ChangeKind, ColumnChange
 
 _SCHEMA = StructType(
     [
@@ -79,6 +80,16 @@ def keep(session: SparkSession, uri: str, changes: Sequence[ColumnChange], occas
                 case Refusal.CHANGED:
                     continue
     raise TableChangedError(table=occasion.table, reason=reason)
+
+
+def added_at(session: SparkSession, uri: str, *, table: str, silver_id: str, step: int) -> frozenset[str]:
+    """Return the columns that the log says were added for this step of this silver, by any attempt at it."""
+    if not DeltaTable.isDeltaTable(session, uri):
+        return frozenset()
+    is_step = (F.col("table") == table) & (F.col("silver_id") == silver_id) & (F.col("silver_step") == step)
+    log = session.read.format("delta").load(uri)
+    lines = log.where(is_step & (F.col("change") == ChangeKind.ADDED.value)).select("column").collect()
+    return frozenset(line["column"] for line in lines)
 
 
 def _merge(session: SparkSession, uri: str, rows: DataFrame) -> None:

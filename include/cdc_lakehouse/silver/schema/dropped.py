@@ -24,7 +24,7 @@ from cdc_lakehouse.lake.applied import Applied, Reached
 from cdc_lakehouse.lake.ledger import Ledger, topics_with_records
 from cdc_lakehouse.lake.schema_archive import archived_values
 
-Writer = tuple[str, SchemaRef]
+WriterRef = tuple[str, SchemaRef]
 """(topic, value schema)."""
 
 
@@ -89,7 +89,7 @@ def plan_dropped(
 class Unsent:
     """What the writers of a table do not send, and which of it is dropped."""
 
-    by_writer: Mapping[Writer, frozenset[str]]
+    by_writer: Mapping[WriterRef, frozenset[str]]
     columns: DroppedColumns
 
 
@@ -115,21 +115,21 @@ def unsent_of(
 
 def unsent_by_writer(
     archives: str, topics: Collection[str], columns: TableColumns
-) -> Mapping[Writer, frozenset[str]]:
+) -> Mapping[WriterRef, frozenset[str]]:
     """Return which columns of bronze each writer that the lake's archive knows does not send."""
     keys = {column.name for column in columns.key}
-    found = {}
+    unsent = {}
     for topic in topics:
         for ref, text in archived_values(archives, topic).items():
             sent = {each["name"] for each in row_fields(json.loads(text))}
             own = (each.name for each in columns.row if each.name not in keys and each.sent_as not in sent)
             if sent:
-                found[topic, ref] = frozenset(own)
-    return found
+                unsent[topic, ref] = frozenset(own)
+    return unsent
 
 
 def unsent_by_newest(
-    unsent: Mapping[Writer, frozenset[str]], newest: Mapping[str, SchemaRef], topics: Collection[str]
+    unsent: Mapping[WriterRef, frozenset[str]], newest: Mapping[str, SchemaRef], topics: Collection[str]
 ) -> frozenset[str] | None:
     """Return what the newest writer of no topic sends; None unless all of them are known."""
     writers = [(topic, newest[topic]) for topic in topics if topic in newest]
@@ -139,7 +139,7 @@ def unsent_by_newest(
 
 
 def with_untold_columns(
-    rows: DataFrame, unsent: Mapping[Writer, frozenset[str]], names: Collection[str]
+    rows: DataFrame, unsent: Mapping[WriterRef, frozenset[str]], names: Collection[str]
 ) -> DataFrame:
     """Return rows of bronze whose `unavailable` also names those columns that their writer does not send.
 
@@ -157,11 +157,11 @@ def with_untold_columns(
     return rows.withColumn("unavailable", F.when(is_more, both).otherwise(F.col("unavailable")))
 
 
-def _is_by(unsent: Mapping[Writer, frozenset[str]], name: str) -> Column:
+def _is_by(unsent: Mapping[WriterRef, frozenset[str]], name: str) -> Column:
     """Whether a row's writer is one that does not send this column."""
-    found = F.lit(False)
+    condition = F.lit(False)
     for topic in {topic for topic, _ in unsent}:
         writers = [ref for (of, ref), names in unsent.items() if of == topic and name in names]
         is_one = F.col("value_schema_id").isin([ref for ref in writers if isinstance(ref, int)])
-        found |= (F.col("topic") == topic) & F.coalesce(is_one, F.lit(False))
-    return found
+        condition |= (F.col("topic") == topic) & F.coalesce(is_one, F.lit(False))
+    return condition

@@ -41,7 +41,7 @@ def merge(
     ledger changes nothing and raises `SupersededError`.
     """
     table = DeltaTable.forPath(session, uri).alias("s")
-    looks_at_all = keys is None or plan.cleared is not None or plan.emptied
+    looks_at_all = keys is None or plan.cleared is not None or plan.sets_all
     on = plan.on_key() if looks_at_all or keys is None else plan.on_key() & keys.contain("s")
     statement = _statement(table.merge(changes.alias("f"), on), plan)
     return merged(session, uri, statement, ledger=ledger)
@@ -82,10 +82,10 @@ def _statement(statement: DeltaMergeBuilder, plan: MergePlan) -> DeltaMergeBuild
     elif plan.cleared is not None:
         statement = statement.whenMatchedDelete(plan.is_cleared())
         statement = statement.whenNotMatchedBySourceDelete(plan.is_cleared())
-    if plan.emptied:
-        nothing = _written(plan.emptied_row())
-        statement = statement.whenMatchedUpdate(plan.is_full(), nothing)
-        statement = statement.whenNotMatchedBySourceUpdate(plan.is_full(), nothing)
+    if plan.sets_all:
+        values = _written(plan.set_row())
+        statement = statement.whenMatchedUpdate(plan.is_to_be_set(), values)
+        statement = statement.whenNotMatchedBySourceUpdate(plan.is_to_be_set(), values)
     return statement
 
 

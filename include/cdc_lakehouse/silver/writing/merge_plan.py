@@ -7,7 +7,7 @@ long as `s` is of the same row: nothing reset it since, and it is not a deleted 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
 
@@ -45,6 +45,8 @@ class MergePlan:
     """Columns that the source does not send any more: a row that lacks their values is not incomplete."""
     emptied: Sequence[str] = ()
     """Those of them that become NULL in all rows of silver."""
+    filled: Mapping[str, Column] = field(default_factory=dict)
+    """Column -> what it becomes in all rows of silver that have no value there."""
     events: int = 0
     """Of which the changes were folded: there are no more changes than that, but for refolded keys, and for
     updates of a key that the table names, which are two."""
@@ -71,12 +73,19 @@ class MergePlan:
         gone = is_after(literal_place(self.cleared), place_of_row("s"))
         return gone & ~_was_deleted() if self.keeps_deleted else gone
 
-    def is_full(self) -> Column:
-        """Of a row of silver: it has a value in a column that is emptied."""
-        return reduce(or_, (_s(name).isNotNull() for name in self.emptied), F.lit(False))
+    @property
+    def sets_all(self) -> bool:
+        """Whether rows change that no event of the merge is about."""
+        return bool(self.emptied or self.filled)
 
-    def emptied_row(self) -> Values:
-        return {name: F.lit(None) for name in self.emptied}
+    def is_to_be_set(self) -> Column:
+        """Of a row of silver: it has a value in a column that is emptied, or none in one that is filled."""
+        full = [_s(name).isNotNull() for name in self.emptied]
+        return reduce(or_, [*full, *(_s(name).isNull() for name in self.filled)], F.lit(False))
+
+    def set_row(self) -> Values:
+        nothing = {name: F.lit(None) for name in self.emptied}
+        return {**nothing, **{name: self._kept(name) for name in self.filled}}
 
     def row(self) -> Values:
         """Of a row that silver has; with `keeps_deleted` it may be deleted by now."""
@@ -90,7 +99,7 @@ class MergePlan:
 
     def cleared_row(self) -> Values:
         """Only with `keeps_deleted`."""
-        return {**self.emptied_row(), "_cdc_op": F.lit(Operation.TRUNCATE.value), DELETED: F.lit(True)}
+        return {**self.set_row(), "_cdc_op": F.lit(Operation.TRUNCATE.value), DELETED: F.lit(True)}
 
     @property
     def _to_be_told(self) -> Sequence[str]:
@@ -99,9 +108,12 @@ class MergePlan:
     def _value(self, name: str) -> Column:
         own = _f(name)
         if name in self.lacking:
-            kept = F.when(self._is_same_row(), _s(name))
+            kept = F.when(self._is_same_row(), self._kept(name))
             own = F.when(self._is_told(name), own).otherwise(kept)
-        return F.when(self._has_image(), own).otherwise(_s(name)) if self.keeps_deleted else own
+        return F.when(self._has_image(), own).otherwise(self._kept(name)) if self.keeps_deleted else own
+
+    def _kept(self, name: str) -> Column:
+        return F.coalesce(_s(name), self.filled[name]) if name in self.filled else _s(name)
 
     def _incomplete(self) -> Column:
         untold = [F.when(self._is_unknown(name), F.lit(name)) for name in self._to_be_told]

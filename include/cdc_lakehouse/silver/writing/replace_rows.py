@@ -54,7 +54,7 @@ def suits(plan: MergePlan, changes: DataFrame, table: StructType) -> bool:
         for field in table
         if field.name in plan.names
     )
-    partial = plan.keeps_deleted or plan.lacking or plan.cleared is not None or plan.emptied
+    partial = plan.keeps_deleted or plan.lacking or plan.cleared is not None or plan.sets_all
     return not partial and same
 
 

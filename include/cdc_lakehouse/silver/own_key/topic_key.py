@@ -52,8 +52,8 @@ def refuse_shared_keys(rows: DataFrame, work: DataFrame, *, table: str) -> None:
     of_key = of_keys(events(rows), keys).groupBy("key")
     ends = of_key.agg(F.min(coordinate).alias("one"), F.max(coordinate).alias("other"))
     shared = ends.where(F.col("one.topic") != F.col("other.topic"))
-    found = shared.agg(F.count(F.lit(1)).alias("count"), F.min(F.struct("one", "other")).alias("first"))
-    row = found.collect()[0]
+    counted = shared.agg(F.count(F.lit(1)).alias("count"), F.min(F.struct("one", "other")).alias("first"))
+    row = counted.collect()[0]
     if row["count"]:
         one, other = ("{topic}/{partition}@{offset}".format(**at.asDict()) for at in row["first"])
         raise KeyInTwoTopicsError(table=table, count=row["count"], first=one, second=other)
