@@ -184,9 +184,16 @@ def with_all_columns(row: Row | None, table: str) -> Row | None:
 
 
 def silver_of(bronze: Mapping[Coordinate, Row], *, table: str) -> dict[tuple[Any, ...], Row]:
-    """By the oracle, in the words of a case."""
-    found = oracle.silver_of([bronze[at] for at in sorted(bronze)])
-    return {key: specified_silver(CASES[table], row) for key, row in found.items()}
+    """By the oracle, in the words of a case. Its writers take turns: each drops what only another sends."""
+    rows = [{**bronze[at], "sent": _sent_columns(bronze[at], table)} for at in sorted(bronze)]
+    silver = oracle.silver_of(oracle.with_dropped_columns(rows, policy="keep"))
+    return {key: specified_silver(CASES[table], row) for key, row in silver.items()}
+
+
+def _sent_columns(row: Row, table: str) -> set[str]:
+    """Those of its writer: each other one has a value wherever it is sent."""
+    more = {name for name, value in (row["after"] or {}).items() if value is not None}
+    return {*CASES[table].table.columns, *more}
 
 
 def _batch(sent: Sequence[Sent]) -> pa.RecordBatch:
