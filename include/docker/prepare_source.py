@@ -10,7 +10,7 @@ import httpx
 import psycopg
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from local_stack.shop import create_tables, seed
+from local_stack.shop import create_tables, let_connector_read, seed
 
 CONNECTOR = Path(__file__).with_name("connector.json")
 _PATIENCE_SECONDS = 60
@@ -21,6 +21,7 @@ def main() -> None:
         host="postgres", dbname="shop", user="shop", password=os.environ["SHOP_PASSWORD"]
     ) as connection:
         create_tables(connection)
+        let_connector_read(connection, "debezium")
         seed(connection)
     settings = json.loads(CONNECTOR.read_text(encoding="utf-8"))
     configure("http://connect:8083/connectors/shop/config", settings)

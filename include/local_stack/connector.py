@@ -17,10 +17,11 @@ from local_stack.postgres import SHOP, Postgres
 from local_stack.process import ProcessRecord
 from local_stack.registry import USER as REGISTRY_USER
 from local_stack.registry import Registry
-from local_stack.shop import SIGNAL_TABLE, create_tables, publish_all_tables
+from local_stack.shop import SIGNAL_TABLE, create_tables, let_connector_read, publish_all_tables
 
 PREFIX = "shop"
 SLOT = "shop"
+CONNECTOR_ROLE = "debezium"
 _HEARTBEAT = "heartbeat"
 _SLOT_IS_ACTIVE = "SELECT bool_or(active) FROM pg_replication_slots WHERE slot_name = %s"
 _CONFIRMED = (
@@ -45,6 +46,7 @@ class Connector(Component):
             create_tables(connection)
         with Postgres(self.site).connect(SHOP) as connection:
             publish_all_tables(connection, PREFIX)
+            let_connector_read(connection, CONNECTOR_ROLE)
         self.configure(connector_settings(self.site))
         deadline = time.monotonic() + self.patience
         while not (self.state() == "RUNNING" and self._slot_is_active()):
@@ -153,7 +155,7 @@ def connector_settings(site: Site) -> dict[str, str]:
         "database.hostname": LOOPBACK,
         "database.port": str(site.ports["postgres"]),
         "database.dbname": SHOP,
-        "database.user": "debezium",
+        "database.user": CONNECTOR_ROLE,
         "database.password": f"${{env:{PASSWORD_DATABASE}}}",
         "plugin.name": "pgoutput",
         "slot.name": SLOT,

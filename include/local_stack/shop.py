@@ -38,6 +38,16 @@ def publish_all_tables(connection: Connection, name: str) -> None:
     connection.commit()
 
 
+def let_connector_read(connection: Connection, role: str) -> None:
+    """Every table of this user in `public`, those that it creates later too: a snapshot needs SELECT."""
+    name = sql.Identifier(role)
+    connection.execute(sql.SQL("GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}").format(name))
+    connection.execute(
+        sql.SQL("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {}").format(name)
+    )
+    connection.commit()
+
+
 def seed(connection: Connection, *, customers: int = 200, products: int = 50, orders: int = 300) -> None:
     """The same first rows each time; a database that has customers already is left as it is."""
     if connection.execute("SELECT EXISTS (SELECT FROM customers)").fetchone() == (True,):

@@ -1,11 +1,13 @@
-"""How many tables of an application are worked on side by side."""
+"""How many tables of an application are worked on side by side, and what a failed one is told."""
 
 from __future__ import annotations
 
 import pytest
 
-from cdc_lakehouse.application.per_table import tables_at_once
-from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.application.per_table import failed, tables_at_once, with_signal
+from cdc_lakehouse.config.models import Pipeline, Table
+from cdc_lakehouse.debezium.signals import SnapshotKind
+from cdc_lakehouse.errors import BrokerUnavailableError, LakehouseError, OffsetsLostError
 
 DOCUMENT = {
     "version": 1,
@@ -47,3 +49,39 @@ def test_tables_of_several_groups_in_one_application_follow_the_pipeline():
 def test_a_number_for_a_group_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="names the group 'heavi', which no table is in"):
         pipeline(tables_at_once_by_group={"heavi": 1})
+
+
+def test_advice_that_names_a_snapshot_is_followed_by_the_statement_for_the_table():
+    table = Table(name="orders", topics=("shop.public.orders", "shop.public.old_orders"))
+    lost = OffsetsLostError(table="orders", ranges="shop.public.orders/0 [0, 5)")
+    found = with_signal(failed("orders", lost), lost, table, signals="ops.signals")
+
+    assert found.error is not None
+    assert found.error.advice.startswith(lost.advice)
+    assert (
+        "INSERT INTO ops.signals VALUES (gen_random_uuid(), 'execute-snapshot', "
+        '\'{"data-collections": ["public.orders", "public.old_orders"], "type": "blocking"}\');'
+    ) in found.error.advice
+
+
+def test_other_advice_stays_as_it_is():
+    away = BrokerUnavailableError(bootstrap="kafka:9092", reason="gone")
+    table = Table(name="orders", topics=("shop.public.orders",))
+
+    assert with_signal(failed("orders", away), away, table, signals="x") == failed("orders", away)
+
+
+def test_every_error_that_sends_a_person_for_a_snapshot_says_which():
+    named = {error.code for error in every_error() if "snapshot" in error.advice} - {"NOT_FRESH"}
+
+    assert named == {error.code for error in every_error() if error.snapshot}
+    assert {error.snapshot for error in every_error()} == {"", *SnapshotKind}
+
+
+def every_error() -> list[type[LakehouseError]]:
+    found, waiting = [], [LakehouseError]
+    while waiting:
+        error = waiting.pop()
+        waiting += error.__subclasses__()
+        found.append(error)
+    return found

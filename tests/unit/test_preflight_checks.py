@@ -32,13 +32,14 @@ def test_every_missing_connection_is_named():
         ("problem", "registry"),
         ("problem", "lake"),
         ("problem", "source"),
+        ("note", "connect"),
     ]
     assert "CDC_LAKEHOUSE_CONN_REGISTRY" in findings[2].sentence
 
 
-def test_the_source_is_asked_only_where_a_table_is_verified(tmp_path):
+def test_without_a_connection_the_source_is_missed_only_where_a_table_needs_it(tmp_path):
     text = (PIPELINES / "shop.yaml").read_text()
-    (tmp_path / "shop.yaml").write_text(text.replace("  verify: true", "  verify: false"))
+    (tmp_path / "shop.yaml").write_text(text.replace("  verify: true", "").replace("  fresh_within: 1h", ""))
     findings = list(check_pipeline("shop", folder=tmp_path, environ={}))
 
     assert "source" not in [found.subject for found in findings]

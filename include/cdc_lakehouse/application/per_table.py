@@ -15,7 +15,8 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.failures import as_table_error, translated
 from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.contract import ExitCode, TableResult, TableStatus
-from cdc_lakehouse.errors import SupersededError
+from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
+from cdc_lakehouse.errors import LakehouseError, SupersededError
 
 logger = logging.getLogger(__name__)
 
@@ -61,13 +62,24 @@ def each_table(
                     bootstrap=bootstrap,
                     root=application.lake.root,
                 )
-                return failed(table.name, cause, so_far=None if stopped is None else stopped.so_far)
+                so_far = None if stopped is None else stopped.so_far
+                signals = application.pipeline.signal_table
+                return with_signal(failed(table.name, cause, so_far=so_far), cause, table, signals=signals)
 
     limit = at_once or tables_at_once(application.pipeline, chosen, cores=os.cpu_count() or 1)
     with ThreadPoolExecutor(max_workers=limit, thread_name_prefix="table") as pool:
         # A thread starts with no context of its own: it gets the facts bound to log lines here.
         futures = [pool.submit(copy_context().run, guarded, table) for table in chosen]
         return [future.result() for future in futures]
+
+
+def with_signal(result: TableResult, cause: BaseException, table: Table, *, signals: str) -> TableResult:
+    """The result of a failed table, with the statement that asks for the snapshot which its advice names."""
+    kind = cause.snapshot if isinstance(cause, LakehouseError) else ""
+    if not kind or result.error is None:
+        return result
+    signal = snapshot_advice(SnapshotKind(kind), table.topics, signals=signals)
+    return replace(result, error=replace(result.error, advice=f"{result.error.advice} {signal}"))
 
 
 def tables_at_once(pipeline: Pipeline, tables: Iterable[Table], *, cores: int) -> int:

@@ -255,6 +255,9 @@ class Pipeline(_Section):
     unavailable_value_placeholder: Placeholder = DEFAULT_PLACEHOLDER
     """What the connector sends for a value that did not change and that it was not given (TOAST), as its own
     `unavailable.value.placeholder`: text, or `hex:` and bytes. Another one would be taken for a value."""
+    signal_table: Text = "public.debezium_signal"
+    """The table by which snapshots are asked for, the connector's `signal.data.collection`: statements that
+    advice prints name it."""
     unproven_source: bool = False
     """Whether tables of connectors other than PostgreSQL are read although nobody has proven the order of
     their changes; every report repeats it."""

@@ -140,6 +140,7 @@ class UnsafeStoreError(ConfigError):
 
 class KeylessUpsertError(ConfigError):
     code = "KEYLESS_UPSERT"
+    snapshot = "incremental"
     sentence = "{table} has no key, and the table says `mode: upsert`"
     advice = (
         "Nothing tells its rows apart. Leave `mode` out, or set `mode: append`: silver gets a row per event. "

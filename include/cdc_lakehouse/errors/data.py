@@ -12,6 +12,7 @@ class DataError(LakehouseError):
 
 class OffsetsLostError(DataError):
     code = "OFFSETS_LOST"
+    snapshot = "blocking"
     sentence = "Kafka no longer holds records that {table} has not read: {ranges}"
     advice = (
         "Retention was faster than the ingest, or the topic is gone. Trigger the DAG with accept_gap for "
@@ -32,6 +33,7 @@ class TopicMissingError(DataError):
 
 class TopicRecreatedError(DataError):
     code = "TOPIC_RECREATED"
+    snapshot = "blocking"
     sentence = (
         "the topic {topic} of {table} was deleted and made again (id {old_id}, now {new_id}); "
         "the table had read {read}, the new one holds {held}"
@@ -50,6 +52,7 @@ class TopicRecreatedError(DataError):
 
 class LogCutError(DataError):
     code = "LOG_CUT"
+    snapshot = "blocking"
     sentence = "{table} has read {read} of {topic}, but Kafka's log of it holds {held}"
     advice = (
         "Kafka lost the end of its log and gives the offsets away again. Trigger the DAG with source_epoch "
@@ -170,6 +173,7 @@ class UnknownKeyHeldError(DataError):
 
 class KeySchemaDriftError(DataError):
     code = "KEY_SCHEMA_DRIFT"
+    snapshot = "incremental"
     sentence = "the key of {table} was ({was}) and is now ({now})"
     advice = (
         "Rows of both keys cannot live in one table. Bronze keeps these records with their bytes and goes "
@@ -247,6 +251,7 @@ class BronzeBehindError(DataError):
 
 class SilverDiffersError(DataError):
     code = "SILVER_DIFFERS"
+    snapshot = "incremental"
     sentence = (
         "silver of {table} is not what its source was at {mark}, and nothing that is still to come changes "
         "that: {count} key(s) ({kinds}); {known}"

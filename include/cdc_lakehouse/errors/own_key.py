@@ -7,6 +7,7 @@ from cdc_lakehouse.errors.data import DataError
 
 class KeyNotToldError(DataError):
     code = "KEY_NOT_TOLD"
+    snapshot = "blocking"
     sentence = (
         "{count} event(s) of {table} do not tell {column}, which `key` names: {why}; first {coordinate}"
     )
@@ -24,6 +25,7 @@ class KeyNotToldError(DataError):
 
 class KeyNotUniqueError(DataError):
     code = "KEY_NOT_UNIQUE"
+    snapshot = "blocking"
     sentence = "two rows of {table} have one key ({columns}) at one time: {first} and {second}"
     advice = (
         "Silver was left as it is; bronze goes on. Make these columns unique at the source and take a new "

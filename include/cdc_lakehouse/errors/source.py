@@ -38,6 +38,7 @@ class NotFreshError(DataError):
 
 class SourceWentBackError(DataError):
     code = "SOURCE_WENT_BACK"
+    snapshot = "blocking"
     sentence = (
         "the source of {table} went back: {count} event(s) that were never sent before stand below older "
         "ones, first {coordinate} at {position}, below {highest}; the table is in source epoch {epoch}{doubt}"

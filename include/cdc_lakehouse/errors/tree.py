@@ -16,6 +16,8 @@ class LakehouseError(Exception):
     exit_code: ClassVar[ExitCode]
     sentence: ClassVar[str] = ""
     advice: ClassVar[str] = ""
+    snapshot: ClassVar[str] = ""
+    """Which snapshot the advice names, `incremental` or `blocking`: its statement for the table follows."""
 
     def __init_subclass__(cls) -> None:
         dataclass(eq=False, kw_only=True)(cls)

@@ -9,11 +9,22 @@ from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.mask_secret import mask_secret
 from cdc_lakehouse.config.models import Pipeline
-from cdc_lakehouse.config.settings import Role, connection_from_environment, registry_settings
+from cdc_lakehouse.config.settings import (
+    Connection,
+    Role,
+    connection_from_environment,
+    optional_connection,
+    registry_settings,
+)
 from cdc_lakehouse.config.storage_settings import storage_settings
+from cdc_lakehouse.connect.connectors import Connector, connectors_by_prefix, read_connectors
+from cdc_lakehouse.database.access import Database
+from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
+from cdc_lakehouse.preflight.capture import capture_findings
+from cdc_lakehouse.preflight.connector import connector_findings, missing_connector
 from cdc_lakehouse.preflight.findings import Finding
 from cdc_lakehouse.preflight.greeting import greet_registry
 from cdc_lakehouse.preflight.lake import lake_finding
@@ -41,8 +52,18 @@ def check_pipeline(
     yield from _guarded("lake", _lake(environ))
     if any(table.columns.hashes for table in pipeline.tables):
         yield from _guarded("masks", _masks(environ))
-    if any(pipeline.verifies(group) for group in pipeline.groups):
+    source = optional_connection(Role.SOURCE, environ)
+    if source is not None or _needs_source(pipeline):
         yield from _guarded("source", _source(environ))
+    connectors: dict[str, Connector] = {}
+    yield from _guarded("connect", _connect(pipeline, environ, connectors))
+    if source is not None:
+        yield from _guarded("source", _capture(pipeline, source, connectors))
+
+
+def _needs_source(pipeline: Pipeline) -> bool:
+    promises = any(table.fresh_within for table in pipeline.tables)
+    return promises or any(pipeline.verifies(group) for group in pipeline.groups)
 
 
 def _guarded(subject: str, findings: Iterator[Finding]) -> Iterator[Finding]:
@@ -84,6 +105,37 @@ def _registry(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator
 def _source(environ: Mapping[str, str] | None) -> Iterator[Finding]:
     kafka = librdkafka_settings(connection_from_environment(Role.KAFKA, environ))
     yield source_finding(connection_from_environment(Role.SOURCE, environ), kafka)
+
+
+def _connect(
+    pipeline: Pipeline, environ: Mapping[str, str] | None, connectors: dict[str, Connector]
+) -> Iterator[Finding]:
+    """`connectors` gets those that feed the pipeline, by their prefix."""
+    connection = optional_connection(Role.CONNECT, environ)
+    if connection is None:
+        yield Finding.note(
+            "connect",
+            "there is no connection to Kafka Connect: whether the connector runs, and how it is set, was not "
+            "looked at",
+            "Make a connection lakehouse_connect with the URL of Kafka Connect's REST interface.",
+        )
+        return
+    known = connectors_by_prefix(read_connectors(connection))
+    prefixes = {prefix_and_relation(topic)[0] for table in pipeline.tables for topic in table.topics}
+    for prefix in sorted(prefixes):
+        if prefix in known:
+            connectors[prefix] = known[prefix]
+            yield from connector_findings(known[prefix], pipeline)
+        else:
+            yield missing_connector(prefix, known)
+
+
+def _capture(
+    pipeline: Pipeline, connection: Connection, connectors: Mapping[str, Connector]
+) -> Iterator[Finding]:
+    database = Database.of(connection)
+    for connector in connectors.values() or (None,):
+        yield from capture_findings(database, pipeline, connector)
 
 
 def _lake(environ: Mapping[str, str] | None) -> Iterator[Finding]:

@@ -1,0 +1,37 @@
+"""The statements by which a person asks a connector for a snapshot, and what shows that it ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from enum import StrEnum
+
+from cdc_lakehouse.debezium.topic_names import prefix_and_relation
+
+
+class SnapshotKind(StrEnum):
+    INCREMENTAL = "incremental"
+    """Sends every row again beside the stream; rows that are gone at the source stay in silver."""
+    BLOCKING = "blocking"
+    """A full one, for which the stream waits: silver then has no other rows."""
+
+
+_SHOWN_BY = {
+    # `snapshot-window-…` rows of the signal table show nothing: they come where SELECT is refused, too.
+    SnapshotKind.INCREMENTAL: "the next ingest counts the table's rows as `appended`",
+    SnapshotKind.BLOCKING: (
+        "the next ingest counts the table's rows as `appended` and reports `epochs_opened`, `full snapshot`"
+    ),
+}
+
+
+def snapshot_advice(kind: SnapshotKind, topics: Iterable[str], *, signals: str) -> str:
+    """What to execute in the source database, and where to look then; `signals` is the connector's table."""
+    relations = [prefix_and_relation(topic)[1] for topic in topics]
+    data = json.dumps({"data-collections": relations, "type": kind.value})
+    values = f"(gen_random_uuid(), 'execute-snapshot', '{data}')"
+    statement = f"INSERT INTO {signals} VALUES {values};"  # noqa: S608 - a person executes it
+    return (
+        f"The signal, in the source database: {statement} It ran if {_SHOWN_BY[kind]}. If not, look for the "
+        "table in Kafka Connect's log: mostly the connector's role may not SELECT it (`make check` says so)."
+    )

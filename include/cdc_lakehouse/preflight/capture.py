@@ -1,0 +1,206 @@
+"""Does the source give the connector what the lake needs: publication, replica identity, rights, slot?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cdc_lakehouse.config.models import Pipeline, Table
+from cdc_lakehouse.connect.connectors import Connector
+from cdc_lakehouse.contract import ExitCode
+from cdc_lakehouse.database.access import Database
+from cdc_lakehouse.database.capture import Capture, SlotHealth, SourceTable, read_capture
+from cdc_lakehouse.debezium.topic_names import prefix_and_relation
+from cdc_lakehouse.preflight.findings import Finding
+
+_MUCH = 1 << 30
+"""Bytes of log that a slot holds back: more than a pause of minutes."""
+
+
+def capture_findings(
+    database: Database, pipeline: Pipeline, connector: Connector | None
+) -> Iterator[Finding]:
+    """Of the tables of one connector; without it its publication, slot and role are not known."""
+    tables = [table for table in pipeline.tables if _is_fed_by(table, connector)]
+    relations = {prefix_and_relation(topic)[1] for table in tables for topic in table.topics}
+    publication = slot = role = None
+    if connector is not None:
+        publication = connector.setting("publication.name", "dbz_publication")
+        slot = connector.setting("slot.name", "debezium")
+        role = connector.setting("database.user", "")
+    capture = read_capture(
+        database,
+        relations | {pipeline.signal_table},
+        publication=publication,
+        slot=slot or database.settings.slot,
+        role=role,
+    )
+    yield from slot_findings(capture.slots, named=slot)
+    if publication is not None:
+        yield from publication_findings(capture, publication)
+    for table in tables:
+        for topic in table.topics:
+            yield from table_findings(table, prefix_and_relation(topic)[1], capture, role=role)
+    yield from _toast_findings(capture, sorted(relations))
+    yield from _signal_findings(capture, pipeline, role=role)
+
+
+def slot_findings(slots: Iterable[SlotHealth], *, named: str | None) -> Iterator[Finding]:
+    found = tuple(slots)
+    if not found:
+        what = "no logical replication slot" if named is None else f"no slot {named}"
+        yield Finding.warning(
+            "slot", f"the source has {what}", "Start the connector: it makes its slot by itself."
+        )
+    for slot in found:
+        yield _slot_finding(slot)
+
+
+def _slot_finding(slot: SlotHealth) -> Finding:
+    subject = f"slot {slot.name}"
+    behind = "" if slot.behind_bytes is None else f", {slot.behind_bytes:,} bytes behind the log"
+    if slot.wal_status == "lost":
+        return Finding.problem(
+            subject,
+            "the source has thrown away log that it still needed: changes are lost",
+            advice="Drop the slot, let the connector make a new one with a new full snapshot, and raise "
+            "max_slot_wal_keep_size.",
+            exit_code=ExitCode.DATA,
+        )
+    if slot.wal_status == "unreserved":
+        return Finding.warning(
+            subject,
+            f"the source is about to throw away log that it needs{behind}",
+            "Start the connector at once, or raise max_slot_wal_keep_size.",
+        )
+    if not slot.active:
+        return Finding.warning(
+            subject,
+            f"nobody reads it{behind}",
+            "Start the connector, or drop the slot if nobody needs it: the source keeps its log for it.",
+        )
+    if slot.behind_bytes is not None and slot.behind_bytes > _MUCH:
+        return Finding.warning(
+            subject,
+            f"is read{behind}",
+            "Look whether it comes nearer: a long transaction or snapshot holds it, or it has no heartbeat.",
+        )
+    return Finding.fine(subject, f"is read{behind}")
+
+
+def publication_findings(capture: Capture, name: str) -> Iterator[Finding]:
+    subject, publication = f"publication {name}", capture.publication
+    if publication is None:
+        yield Finding.problem(
+            subject,
+            "the source has no such publication",
+            advice=f"As a superuser: CREATE PUBLICATION {name} FOR ALL TABLES;",
+            exit_code=ExitCode.CONFIG,
+        )
+    elif publication.left_out:
+        yield Finding.warning(
+            subject,
+            f"it does not send {', '.join(publication.left_out)}",
+            f"ALTER PUBLICATION {name} SET (publish = 'insert, update, delete, truncate');",
+        )
+    else:
+        yield Finding.fine(subject, "it sends every kind of change")
+
+
+def table_findings(table: Table, relation: str, capture: Capture, *, role: str | None) -> Iterator[Finding]:
+    """What the source will not send of one table, and why."""
+    subject, found = f"source table {relation}", capture.tables.get(relation)
+    if found is None:
+        yield Finding.warning(
+            subject,
+            f"the source has no such table, which {table.name} is named after",
+            "Correct the topic's name or the connection; a table that was dropped gets no news any more.",
+        )
+        return
+    if not found.published:
+        yield Finding.problem(
+            subject,
+            "it is in no publication that the connector reads, so its changes are never sent",
+            advice=f"ALTER PUBLICATION <publication> ADD TABLE {found.quoted};",
+            exit_code=ExitCode.CONFIG,
+        )
+    if relation in capture.narrowed:
+        yield Finding.warning(
+            subject,
+            "its publication sends only rows that meet a condition",
+            "Rows that do not meet it are missing in silver; publish the table without WHERE.",
+        )
+    yield from _identity_findings(subject, table, found)
+    if found.may_select is False:
+        yield select_finding(subject, found, role=str(role))
+
+
+def _identity_findings(subject: str, table: Table, found: SourceTable) -> Iterator[Finding]:
+    """Which old values an update or a delete tells."""
+    full = f"ALTER TABLE {found.quoted} REPLICA IDENTITY FULL;"
+    identity = found.replica_identity
+    if identity == "n" or (identity == "d" and not found.has_primary_key):
+        yield Finding.warning(
+            subject,
+            "it has no replica identity: PostgreSQL refuses UPDATE and DELETE on it once it is published",
+            f"Give it a primary key, or {full}",
+        )
+    elif table.key and identity != "f":
+        yield Finding.warning(
+            subject,
+            "`key` of the table needs REPLICA IDENTITY FULL, which it does not have",
+            f"{full} Then take a new full snapshot.",
+        )
+
+
+def _toast_findings(capture: Capture, relations: Iterable[str]) -> Iterator[Finding]:
+    """One line for all of them: most tables have a column of text."""
+    found = [capture.tables[relation] for relation in relations if relation in capture.tables]
+    names = [each.relation for each in found if each.has_large_columns and each.replica_identity != "f"]
+    if names:
+        yield Finding.note(
+            "large values",
+            f"updates that leave them alone do not send them (TOAST): {', '.join(names)}",
+            "Silver keeps what it has. Where it may lack them (it began in the midst of a log, or has a row "
+            "per event): ALTER TABLE <table> REPLICA IDENTITY FULL;",
+        )
+
+
+def select_finding(subject: str, found: SourceTable, *, role: str) -> Finding:
+    """Without SELECT the stream works and every snapshot of the table dies in Kafka Connect's log."""
+    return Finding.warning(
+        subject,
+        f"the connector's role {role} may not SELECT it: no snapshot of it will ever run",
+        f"GRANT USAGE ON SCHEMA {found.schema} TO {role}; GRANT SELECT ON {found.quoted} TO {role}; and for "
+        f"tables to come: ALTER DEFAULT PRIVILEGES FOR ROLE {found.owner} IN SCHEMA {found.schema} "
+        f"GRANT SELECT ON TABLES TO {role};",
+    )
+
+
+def _signal_findings(capture: Capture, pipeline: Pipeline, *, role: str | None) -> Iterator[Finding]:
+    subject, found = f"signal table {pipeline.signal_table}", capture.tables.get(pipeline.signal_table)
+    if found is None:
+        yield Finding.warning(
+            subject,
+            "the source has no such table: no snapshot can be asked for",
+            f"CREATE TABLE {pipeline.signal_table} (id varchar(42) PRIMARY KEY, type varchar(32), "
+            "data varchar(2048)); and name it as `signal.data.collection` of the connector.",
+        )
+    elif found.may_insert is False:
+        yield Finding.warning(
+            subject,
+            f"the connector's role {role} may not INSERT into it: incremental snapshots are skipped",
+            f"GRANT SELECT, INSERT ON {found.quoted} TO {role};",
+        )
+    elif not found.published:
+        yield Finding.warning(
+            subject,
+            "it is in no publication that the connector reads: no signal arrives",
+            f"ALTER PUBLICATION <publication> ADD TABLE {found.quoted};",
+        )
+    else:
+        yield Finding.fine(subject, "signals arrive")
+
+
+def _is_fed_by(table: Table, connector: Connector | None) -> bool:
+    prefixes = {prefix_and_relation(topic)[0] for topic in table.topics}
+    return connector is None or connector.prefix in prefixes
