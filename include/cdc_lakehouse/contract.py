@@ -232,6 +232,8 @@ class JobResult:
     error: TableError | None = None
     """Set when the job failed before or beside any single table."""
     seconds: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Of an ingest that discovers: `topics_left_alone` for their names, and `topics_taken_in_doubt`."""
     v: int = RESULT_VERSION
 
     @property
@@ -285,6 +287,7 @@ class JobResult:
             tables=tuple(_table_result(table) for table in document["tables"]),
             error=_table_error(document["error"]),
             seconds=document["seconds"],
+            notes=document.get("notes", {}),
         )
 
 

@@ -65,6 +65,17 @@ def all_idle(application) -> list[TableResult]:
     return [TableResult(table.name, TableStatus.IDLE) for table in application.tables]
 
 
+def test_what_a_job_notes_beside_its_tables_is_in_its_result_and_its_report(tmp_path):
+    def noting(application) -> list[TableResult]:
+        application.notes["topics_left_alone"] = ["shop.transaction"]
+        return all_idle(application)
+
+    run(Job.VACUUM, noting)
+
+    (reported,) = newest_results(Lake(root=f"file://{tmp_path}/lake", pipeline="shop"))
+    assert reported.notes == handed_over(tmp_path).notes == {"topics_left_alone": ["shop.transaction"]}
+
+
 def test_a_run_hands_over_its_result_and_keeps_a_report(tmp_path):
     code = run(Job.VACUUM, all_idle)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_lakehouse.debezium.control_topics import is_control_topic
+from cdc_lakehouse.debezium.control_topics import is_control_topic, resembles_control_topic
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,39 @@ def test_topics_of_the_machinery_are_no_tables(topic):
         "shop.public.heartbeat",
         "shop.public.schema_versions",
         "shop.public.internal",
+        "shop.public.flyway_schema_history",
+        "shop.public.connect_status",
+        "shop.public.price_db_history",
+        "shop.public._internal_accounts",
+        "shop.public.traffic_signal",
+        "shop.public.debezium_signals_of_2026",
+        "shop.public.orders-changelog",
+        "_shop.public.orders",
+        "shop.connect_status",
+        "shop.flyway_schema_history",
+        "traffic_signal",
         "orders",
         "shop.orders",
     ],
 )
 def test_tables_may_have_such_words_in_their_names(topic):
     assert not is_control_topic(topic)
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "shop.public.flyway_schema_history",
+        "shop.public.connect_status",
+        "shop.public.price_db_history",
+        "shop.connect.offsets",
+        "_shop.public.orders",
+    ],
+)
+def test_a_table_that_could_be_a_control_topic_is_named_as_such(topic):
+    assert resembles_control_topic(topic)
+
+
+@pytest.mark.parametrize("topic", ["shop.public.orders", "shop.public.debezium_signal", "_schemas"])
+def test_what_is_certain_either_way_is_not_in_doubt(topic):
+    assert not resembles_control_topic(topic)

@@ -166,3 +166,33 @@ def test_a_topic_that_two_patterns_want_feeds_neither():
 
     assert topics_of(found) == {"a": ("shop.public.log_1", "shop.public.a"), "b": ("shop.public.x_2026",)}
     assert refused(found) == {"shop.public.log_2026": "it matches `topics:` of a and of b"}
+
+
+def test_what_is_left_alone_and_what_is_taken_in_doubt_is_told():
+    shop = pipeline(discover={"topics": ["shop.*", "shop.public.*"]})
+    found = discover(shop, {"shop.transaction", "shop.public.connect_status", "shop.public.orders"})
+
+    assert topics_of(found).keys() == {"connect_status", "orders"}
+    assert found.notes() == {
+        "topics_left_alone": ["shop.transaction"],
+        "topics_taken_in_doubt": ["shop.public.connect_status"],
+    }
+    assert discover(shop, {"shop.public.orders"}).notes() == {}
+
+
+def test_include_takes_a_topic_whatever_it_is_called_and_exclude_leaves_out_any():
+    shop = pipeline(
+        discover={"topics": ["shop.public.*"], "include": ["shop.message"], "exclude": ["*.*.connect_status"]}
+    )
+    found = discover(shop, {"shop.transaction", "shop.message", "shop.public.connect_status"})
+
+    assert topics_of(found) == {"message": ("shop.message",)}
+    assert found.notes() == {}
+
+
+def test_the_table_of_signals_is_no_table_whatever_it_is_called():
+    shop = pipeline(discover={"topics": ["shop.*.*"]}, signal_table="ops.knocks")
+    found = discover(shop, {"shop.ops.knocks", "shop.public.knocks"})
+
+    assert topics_of(found) == {"knocks": ("shop.public.knocks",)}
+    assert found.control == ("shop.ops.knocks",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,8 @@ class Application:
     lake: Lake
     attempt: str
     spark: LazySession
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    """What the job has to say beside its tables; it ends up in the report of the run."""
     running: RunningAttempt | None = None
     """The record that this process keeps of itself in the lake, from the start of Spark on."""
 

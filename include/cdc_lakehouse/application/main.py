@@ -100,6 +100,7 @@ def _worked(request: JobRequest, work: Work, *, attempt: str) -> tuple[Applicati
         tables=tuple(tables),
         error=error,
         seconds={**seconds, "all": round(time.monotonic() - started, 3)},
+        notes={} if application is None else dict(application.notes),
     )
     return application, result
 

@@ -25,7 +25,7 @@ from cdc_lakehouse.connect.connectors import Connector
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.kafka.cluster import Cluster
-from cdc_lakehouse.kafka.discovery import discover, needs_topics
+from cdc_lakehouse.kafka.discovery import Discovery, discover, needs_topics
 from cdc_lakehouse.lake.claims import claim_of_bronze
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
@@ -188,6 +188,7 @@ def _discovered(
         logger.info("tables discovered", extra={"tables": new})
     first = _first_discovery(application, known) if new else None
     since = {} if first is None else dict.fromkeys(new, first)
+    _tell_topics(application, discovery)
     refused = [] if application.request.tables else [failed(e.topic, e) for e in discovery.refused]
     return application.with_tables_of(discovery.pipeline), refused, since
 
@@ -204,6 +205,13 @@ def _first_discovery(application: Application, known: Pipeline) -> datetime | No
         made_at(application.lake.bronze(table.name)) for table in known.tables if table.name not in listed
     ]
     return min(filter(None, moments), default=None)
+
+
+def _tell_topics(application: Application, discovery: Discovery) -> None:
+    """A table whose topic is left alone would be missing in silence."""
+    application.notes.update(discovery.notes())
+    for name, topics in discovery.notes().items():
+        logger.info(name.replace("_", " "), extra={"count": len(topics), "topics": topics})
 
 
 def looked(application: Application) -> list[TableResult]:

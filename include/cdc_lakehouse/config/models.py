@@ -218,7 +218,10 @@ class Discover(TableOptions):
     topics: Annotated[tuple[TopicName, ...], Field(min_length=1)]
     """Which topics; `*` stands for any part of a name without a dot, as in `shop.public.*`."""
     exclude: tuple[TopicName, ...] = ()
-    """Which of them not. Topics of Kafka, Connect and Debezium themselves are never tables."""
+    """Which of them not."""
+    include: tuple[TopicName, ...] = ()
+    """Which to take whatever they are called: topics that are named as only Kafka, Connect and Debezium name
+    their own are left alone otherwise, and named in log and report of every run."""
     mode: Mode | None = None
     """What silver of these tables holds, as of a table."""
     group: GroupName = "main"

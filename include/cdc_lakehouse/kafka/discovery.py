@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from cdc_lakehouse.config.models import Discover, Pipeline, Table
 from cdc_lakehouse.config.topics import is_pattern, matches, matches_any
 from cdc_lakehouse.config.values import NAME_PATTERN, table_name_problem
-from cdc_lakehouse.debezium.control_topics import is_control_topic
+from cdc_lakehouse.debezium.control_topics import is_control_topic, resembles_control_topic
+from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.errors import UndiscoverableTopicError
 
 
@@ -22,6 +23,13 @@ class Discovery:
     """Topics that a pattern matches and that can feed no table; all others go on."""
     control: tuple[str, ...]
     """Topics that a pattern matches and that are left alone for their names."""
+    doubtful: tuple[str, ...]
+    """Topics that were taken for tables although they are named a little like control topics."""
+
+    def notes(self) -> dict[str, list[str]]:
+        """As a run reports it; what is empty is left out."""
+        found = {"topics_left_alone": list(self.control), "topics_taken_in_doubt": list(self.doubtful)}
+        return {name: topics for name, topics in found.items() if topics}
 
 
 def needs_topics(pipeline: Pipeline) -> bool:
@@ -32,7 +40,7 @@ def needs_topics(pipeline: Pipeline) -> bool:
 def discover(pipeline: Pipeline, topics: Collection[str]) -> Discovery:
     """`topics` are all of the cluster that the login may see."""
     named = {entry for entry in _entries(pipeline.tables) if not is_pattern(entry)}
-    free = sorted(topic for topic in topics if topic not in named and not is_control_topic(topic))
+    free = sorted(topic for topic in topics if topic not in named and not _is_left_alone(pipeline, topic))
     claims = {
         topic: [table.name for table in pipeline.tables if matches_any(table.topics, topic)] for topic in free
     }
@@ -40,24 +48,32 @@ def discover(pipeline: Pipeline, topics: Collection[str]) -> Discovery:
     owners = {topic: tables[0] for topic, tables in claims.items() if len(tables) == 1}
     listed = tuple(_with_topics(table, owners) for table in pipeline.tables)
     unclaimed = [topic for topic, tables in claims.items() if not tables]
-    found, unnamed = _tables_of(pipeline.discover, unclaimed, taken={table.name for table in listed})
+    found, unnamed = _tables_of(pipeline, unclaimed, taken={table.name for table in listed})
+    wanted = sorted(topic for topic in topics if topic not in named and _wanted(pipeline, topic))
     return Discovery(
         pipeline=pipeline.model_copy(update={"tables": (*listed, *found)}),
         refused=(*refused, *unnamed),
-        control=tuple(
-            sorted(topic for topic in topics if is_control_topic(topic) and _wanted(pipeline, topic))
-        ),
+        control=tuple(topic for topic in wanted if _is_left_alone(pipeline, topic)),
+        doubtful=tuple(topic for topic in wanted if resembles_control_topic(topic)),
     )
 
 
-def is_discovered(discover: Discover | None, topic: str) -> bool:
+def is_discovered(pipeline: Pipeline, topic: str) -> bool:
     """Whether `discover:` asks for a topic of this name."""
-    return (
-        discover is not None
-        and matches_any(discover.topics, topic)
-        and not matches_any(discover.exclude, topic)
-        and not is_control_topic(topic)
-    )
+    return _is_asked_for(pipeline.discover, topic) and not _is_left_alone(pipeline, topic)
+
+
+def _is_asked_for(discover: Discover | None, topic: str) -> bool:
+    if discover is None or matches_any(discover.exclude, topic):
+        return False
+    return matches_any((*discover.topics, *discover.include), topic)
+
+
+def _is_left_alone(pipeline: Pipeline, topic: str) -> bool:
+    """By its name, unless `include:` says that it is a table. Signals to the connector are none."""
+    if pipeline.discover is not None and matches_any(pipeline.discover.include, topic):
+        return False
+    return is_control_topic(topic) or prefix_and_relation(topic)[1] == pipeline.signal_table
 
 
 def table_name(topic: str) -> str:
@@ -70,11 +86,9 @@ def _entries(tables: Iterable[Table]) -> list[str]:
 
 
 def _wanted(pipeline: Pipeline, topic: str) -> bool:
-    options = pipeline.discover
-    found = (
-        options is not None and matches_any(options.topics, topic) and not matches_any(options.exclude, topic)
+    return _is_asked_for(pipeline.discover, topic) or any(
+        is_pattern(entry) and matches(entry, topic) for entry in _entries(pipeline.tables)
     )
-    return found or any(is_pattern(entry) and matches(entry, topic) for entry in _entries(pipeline.tables))
 
 
 def _with_topics(table: Table, owners: dict[str, str]) -> Table:
@@ -91,13 +105,14 @@ def _with_topics(table: Table, owners: dict[str, str]) -> Table:
 
 
 def _tables_of(
-    options: Discover | None, topics: Sequence[str], *, taken: Collection[str]
+    pipeline: Pipeline, topics: Sequence[str], *, taken: Collection[str]
 ) -> tuple[list[Table], list[UndiscoverableTopicError]]:
     """A name that two topics would have belongs to neither: which one came first is no reason."""
+    options = pipeline.discover
     by_name: dict[str, list[str]] = defaultdict(list)
     refused = []
     for topic in topics:
-        if options is not None and is_discovered(options, topic):
+        if is_discovered(pipeline, topic):
             by_name[table_name(topic)].append(topic)
     found = []
     for name, same in sorted(by_name.items()):

@@ -27,11 +27,11 @@ def with_tables_of_the_lake(pipeline: Pipeline, *, root: str) -> Pipeline:
     listed = {table.name for table in pipeline.tables}
     folders = (folder.name for folder in files.folders(lake.bronze_tables))
     names = [name for name in folders if name not in listed and re.fullmatch(NAME_PATTERN, name)]
-    found = [table for name in names if (table := _table(discover, lake, name)) is not None]
+    found = [table for name in names if (table := _table(pipeline, discover, lake, name)) is not None]
     return pipeline.model_copy(update={"tables": (*pipeline.tables, *found)})
 
 
-def _table(discover: Discover, lake: Lake, name: str) -> Table | None:
+def _table(pipeline: Pipeline, discover: Discover, lake: Lake, name: str) -> Table | None:
     newest = newest_ledger(lake.bronze(name), table=name)
     try:
         ledger = newest.ledger if newest is not None else _ledger(lake, name)
@@ -39,7 +39,7 @@ def _table(discover: Discover, lake: Lake, name: str) -> Table | None:
         # What is wrong with it is said by whoever works on it, under its name. No topic is called like that.
         return discover.table(name, topics=(name,))
     topics = _topics(ledger) if ledger is not None else ()
-    if not topics or not all(is_discovered(discover, topic) for topic in topics):
+    if not topics or not all(is_discovered(pipeline, topic) for topic in topics):
         return None
     return discover.table(name, topics=topics)
 

@@ -84,6 +84,12 @@ def _kafka(
         names = ", ".join(table.name for table in pipeline.tables[listed:])
         control = f"; no tables by their names: {', '.join(discovery.control)}" if discovery.control else ""
         yield Finding.fine("discovery", f"tables found {names or 'none'}{control}")
+        if discovery.doubtful:
+            yield Finding.note(
+                "discovery",
+                f"taken for tables, and named a little like control topics: {', '.join(discovery.doubtful)}",
+                "Name those that are none under `exclude:` of `discover:`.",
+            )
         for error in discovery.refused:
             yield Finding.from_error(f"topic {error.topic}", error)
     discovered.append(pipeline)
