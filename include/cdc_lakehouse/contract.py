@@ -252,8 +252,8 @@ class JobResult:
     @property
     def stopped_connectors(self) -> tuple[str, ...]:
         """What Kafka Connect says of connectors that do not run, each once."""
-        told = [table.freshness for table in self.tables if table.freshness.get("connector_runs") is False]
-        return tuple(dict.fromkeys(str(each["connector"]) for each in told))
+        stopped = [table.freshness for table in self.tables if table.freshness.get("connector_runs") is False]
+        return tuple(dict.fromkeys(str(each["connector"]) for each in stopped))
 
     def headline(self) -> str:
         """The first line that a person reads: `3 of 12 tables failed: orders OFFSETS_LOST, …`."""

@@ -10,6 +10,7 @@ from cdc_lakehouse.connect.connectors import Connector, Part
 from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
 from cdc_lakehouse.preflight.capture import capture_findings
 from cdc_lakehouse.preflight.findings import Finding, Level
+from local_stack.shop import let_connector_read
 
 CONNECTOR = Connector(
     "shop",
@@ -130,6 +131,15 @@ def test_a_table_that_the_source_does_not_have_is_told(captured):
     assert hurting(told(captured)) == [
         ("warning", "the source has no such table, which items is named after")
     ]
+
+
+def test_the_local_stack_lets_the_connector_read_tables_that_are_created_later(captured):
+    let_connector_read(captured.connection, "debezium")
+    captured.sql("DROP TABLE items", "CREATE TABLE items (id int PRIMARY KEY)")
+    found = hurting(told(captured))
+    captured.sql("ALTER DEFAULT PRIVILEGES IN SCHEMA public REVOKE SELECT ON TABLES FROM debezium")
+
+    assert found == []
 
 
 @pytest.mark.parametrize("kind", SnapshotKind)

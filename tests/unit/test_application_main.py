@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,22 @@ def test_what_a_job_notes_beside_its_tables_is_in_its_result_and_its_report(tmp_
 
     (reported,) = newest_results(Lake(root=f"file://{tmp_path}/lake", pipeline="shop"))
     assert reported.notes == handed_over(tmp_path).notes == {"topics_left_alone": ["shop.transaction"]}
+
+
+@pytest.mark.parametrize("entry", [run, run_look])
+def test_every_result_of_a_pipeline_that_accepts_an_unproven_source_says_so(tmp_path, entry):
+    (tmp_path / "shop.yaml").write_text(f"{PIPELINE}unproven_source: true\n")
+
+    def named(application) -> list[TableResult]:
+        orders, customers = all_idle(application)
+        return [replace(orders, unproven_source="mariadb"), customers]
+
+    entry(Job.BRONZE_INGEST, named)
+
+    (reported,) = newest_results(Lake(root=f"file://{tmp_path}/lake", pipeline="shop"))
+    told = [table.unproven_source for table in reported.tables]
+    assert told == [table.unproven_source for table in handed_over(tmp_path).tables]
+    assert told == ["mariadb", "accepted by the pipeline"]
 
 
 def test_a_run_hands_over_its_result_and_keeps_a_report(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from cdc_lakehouse.application.per_table import failed, tables_at_once, with_signal
 from cdc_lakehouse.config.models import Pipeline, Table
-from cdc_lakehouse.debezium.signals import SnapshotKind
+from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
 from cdc_lakehouse.errors import BrokerUnavailableError, LakehouseError, OffsetsLostError
 
 DOCUMENT = {
@@ -62,6 +62,12 @@ def test_advice_that_names_a_snapshot_is_followed_by_the_statement_for_the_table
         "INSERT INTO ops.signals VALUES (gen_random_uuid(), 'execute-snapshot', "
         '\'{"data-collections": ["public.orders", "public.old_orders"], "type": "blocking"}\');'
     ) in found.error.advice
+
+
+def test_a_topic_that_is_not_named_after_its_table_leaves_the_name_to_the_person():
+    assert '"data-collections": ["<schema>.<table>"]' in snapshot_advice(
+        SnapshotKind.INCREMENTAL, ["orders"], signals="public.debezium_signal"
+    )
 
 
 def test_other_advice_stays_as_it_is():

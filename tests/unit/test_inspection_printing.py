@@ -40,6 +40,27 @@ def test_a_table_is_told_with_the_time_up_to_which_it_is_complete(capsys):
     assert "not valid-through: shop.refunds: gaps" in lines
 
 
+def test_tables_that_nothing_reaches_are_told_once_with_the_reason_and_counted(capsys):
+    dead = "connector shop: task 0 is FAILED"
+    print_overview(
+        [table("orders", stalled=dead, open_cases=1), table("refunds", stalled=dead), table("new")]
+    )
+
+    lines = capsys.readouterr().out.splitlines()
+    assert "stalled incomplete(1)" in next(line for line in lines if "orders" in line)
+    assert f"stalled: shop.orders, shop.refunds: {dead}" in lines
+    assert "3 tables, 2 with a problem" in lines
+
+
+def test_a_pipeline_that_accepts_an_unproven_source_is_told_each_time(capsys):
+    print_overview([table("orders", unproven_source=True), table("refunds", unproven_source=True)])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "unproven" in line] == [
+        "shop: unproven_source: the order of its changes was accepted and is not proven"
+    ]
+
+
 def test_a_table_with_open_cases_is_incomplete_by_their_number(capsys):
     print_overview([table("orders", open_cases=12), table("refunds", open_cases=0)])
 

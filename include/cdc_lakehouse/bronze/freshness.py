@@ -47,14 +47,14 @@ def with_freshness(result: TableResult, table: Table, arrival: Arrival) -> Table
 
     Another error of the table stays: it comes first. Call it on what the drain achieved.
     """
-    since = lacking_since(arrival.moments, _reached(result, arrival))
-    facts = _facts(table, arrival, since=since)
+    since = lacking_since(arrival.moments, _find_position(result, arrival))
+    facts = _describe_arrival(table, arrival, since=since)
     broken = None if result.error is not None else _broken_promise(table, arrival, since=since)
     error = result.error if broken is None else broken.as_table_error()
     return replace(result, freshness=facts, error=error)
 
 
-def _reached(result: TableResult, arrival: Arrival) -> LogPosition | None:
+def _find_position(result: TableResult, arrival: Arrival) -> LogPosition | None:
     """What the table has; where it claims nothing for a reason of its own, what the connector has brought."""
     if not arrival.is_at_source:
         return arrival.committed
@@ -63,7 +63,7 @@ def _reached(result: TableResult, arrival: Arrival) -> LogPosition | None:
     return None if result.withheld == Withheld.NOT_CONFIRMED else arrival.committed
 
 
-def _facts(table: Table, arrival: Arrival, *, since: datetime | None) -> Mapping[str, Any]:
+def _describe_arrival(table: Table, arrival: Arrival, *, since: datetime | None) -> Mapping[str, Any]:
     source, committed = arrival.source, arrival.committed
     behind = None if source is None or committed is None else max(0, source.number - committed.number)
     facts = {
@@ -73,7 +73,7 @@ def _facts(table: Table, arrival: Arrival, *, since: datetime | None) -> Mapping
         "committed_position": None if committed is None else str(committed),
         "behind_bytes": behind,
         "lacks_since": None if since is None else since.isoformat(),
-        "stale_seconds": None if since is None else _age(arrival, since),
+        "stale_seconds": None if since is None else _age_of(arrival, since),
         "fresh_within": table.fresh_within,
     }
     return {name: value for name, value in facts.items() if value is not None}
@@ -84,17 +84,17 @@ def _broken_promise(table: Table, arrival: Arrival, *, since: datetime | None) -
         return None
     if isinstance(arrival.refusal, ConfigError):
         return arrival.refusal
-    if since is None or _age(arrival, since) <= duration(table.fresh_within).total_seconds():
+    if since is None or _age_of(arrival, since) <= duration(table.fresh_within).total_seconds():
         return None
     refusal = "" if arrival.refusal is None else f"; {arrival.refusal}"
     return NotFreshError(
         table=table.name,
         since=f"{since:%Y-%m-%d %H:%M:%S} UTC",
-        age=age_in_words(_age(arrival, since)),
+        age=age_in_words(_age_of(arrival, since)),
         promise=table.fresh_within,
         connector=f"{arrival.connector.sentence}{refusal}",
     )
 
 
-def _age(arrival: Arrival, since: datetime) -> float:
+def _age_of(arrival: Arrival, since: datetime) -> float:
     return max(0.0, round((arrival.now - since).total_seconds(), 1))

@@ -122,9 +122,9 @@ def read_connectors(
     if answer.status_code == 409 or answer.status_code >= 500:
         raise ConnectUnavailableError(url=settings.url, reason=f"HTTP {answer.status_code}")
     try:
-        return tuple(_connector(name, document) for name, document in answer.json().items())
+        return tuple(_parse_connector(name, document) for name, document in answer.json().items())
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise connection.problem(_not_connect(settings, answer)) from None
+        raise connection.problem(_describe_stranger(settings, answer)) from None
 
 
 def connectors_by_prefix(connectors: Iterable[Connector]) -> dict[str, Connector]:
@@ -137,17 +137,17 @@ def connectors_by_prefix(connectors: Iterable[Connector]) -> dict[str, Connector
     return by_prefix
 
 
-def _connector(name: str, document: Mapping[str, Any]) -> Connector:
+def _parse_connector(name: str, document: Mapping[str, Any]) -> Connector:
     status = document["status"]
-    tasks = (_part(f"task {task['id']}", task) for task in status["tasks"])
-    parts = (_part("the connector", status["connector"]), *tasks)
+    tasks = (_parse_part(f"task {task['id']}", task) for task in status["tasks"])
+    parts = (_parse_part("the connector", status["connector"]), *tasks)
     return Connector(name, dict(document["info"]["config"]), parts)
 
 
-def _part(name: str, document: Mapping[str, Any]) -> Part:
+def _parse_part(name: str, document: Mapping[str, Any]) -> Part:
     trace = document.get("trace") or ""
     return Part(name, str(document["state"]), tuple(_EXCEPTION.findall(trace)))
 
 
-def _not_connect(settings: ConnectSettings, answer: httpx.Response) -> str:
+def _describe_stranger(settings: ConnectSettings, answer: httpx.Response) -> str:
     return f"{settings.url} does not answer like Kafka Connect (HTTP {answer.status_code})"

@@ -121,7 +121,7 @@ def read_capture(
     asked = {"publication": publication, "role": role, "relations": sorted(relations)}
     with database.connected() as connection:
         with connection.cursor(row_factory=class_row(SourceTable)) as tables:
-            found = {row.relation: row for row in tables.execute(_TABLES.encode(), asked)}
+            by_relation = {row.relation: row for row in tables.execute(_TABLES.encode(), asked)}
         with connection.cursor(row_factory=class_row(Publication)) as publications:
             of_name = publications.execute(_PUBLICATION, (publication,)).fetchone()
         with connection.cursor(row_factory=dict_row) as rows:
@@ -131,4 +131,4 @@ def read_capture(
     narrowed = frozenset(
         f"{row['schemaname']}.{row['tablename']}" for row in published if row.get("rowfilter") is not None
     )
-    return Capture(found, of_name, narrowed, health)
+    return Capture(by_relation, of_name, narrowed, health)

@@ -33,7 +33,9 @@ def connector_of(text: str) -> str:
     root: Any = json.loads(text)
     fields = root.get("fields", ()) if isinstance(root, dict) else ()
     node = next((field["type"] for field in fields if field["name"] == "source"), None)
-    names = [name for branch in (node if isinstance(node, list) else [node]) for name in _names(branch, root)]
+    names = [
+        name for branch in (node if isinstance(node, list) else [node]) for name in _full_names(branch, root)
+    ]
     matches = (_SOURCE_RECORD.fullmatch(name) for name in names)
     return next((match.group(1) for match in matches if match), names[0] if names else "without a source")
 
@@ -49,7 +51,7 @@ def unproven_connectors(texts: Iterable[str]) -> list[str]:
     return sorted({connector_of(text) for text in texts} - PROVEN)
 
 
-def _names(node: object, root: dict[str, Any]) -> list[str]:
+def _full_names(node: object, root: dict[str, Any]) -> list[str]:
     """The full names that one branch goes by: what Kafka Connect called it, and Avro's own."""
     if isinstance(node, str):
         return [node] if node != "null" else []

@@ -27,7 +27,8 @@ _SHOWN_BY = {
 
 def snapshot_advice(kind: SnapshotKind, topics: Iterable[str], *, signals: str) -> str:
     """What to execute in the source database, and where to look then; `signals` is the connector's table."""
-    relations = [prefix_and_relation(topic)[1] for topic in topics]
+    # A topic that is not named after its table: the person has to.
+    relations = [prefix_and_relation(topic)[1] or "<schema>.<table>" for topic in topics]
     data = json.dumps({"data-collections": relations, "type": kind.value})
     values = f"(gen_random_uuid(), 'execute-snapshot', '{data}')"
     statement = f"INSERT INTO {signals} VALUES {values};"  # noqa: S608 - a person executes it

@@ -55,7 +55,7 @@ def _root() -> str:
     return storage_root(connection_from_environment(Role.STORAGE))
 
 
-def _connectors() -> Mapping[str, Connector] | None:
+def _ask_connectors() -> Mapping[str, Connector] | None:
     """By prefix of topics, as Kafka Connect says now; None where no connection is set or nobody answers."""
     try:
         connection = optional_connection(Role.CONNECT)
@@ -69,7 +69,7 @@ def _connectors() -> Mapping[str, Connector] | None:
 def tables() -> None:
     """Every table of every pipeline: last ingest and merge, how far it is, what went wrong last."""
     with _sentences():
-        connectors = _connectors()
+        connectors = _ask_connectors()
         print_overview(overview(_root(), _pipelines(), now=datetime.now(UTC), connectors=connectors))
 
 

@@ -77,12 +77,14 @@ def overview(
         moments = {group: read_confirmations(lake.confirmations(group)).moments for group in pipeline.groups}
         for table in pipeline.tables:
             entry = _table(lake, table.name, results, now=now)
-            stalled = _stalled(entry, table, moments[table.group], results, now=now, connectors=connectors)
+            stalled = _explain_stall(
+                entry, table, moments[table.group], results, now=now, connectors=connectors
+            )
             found.append(replace(entry, stalled=stalled, unproven_source=pipeline.unproven_source))
     return found
 
 
-def _stalled(
+def _explain_stall(
     entry: TableOverview,
     table: Table,
     moments: Sequence[Moment],

@@ -55,7 +55,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
             entry.table,
             Text(entry.ingest, style=_STYLES.get(entry.ingest, "dim")),
             Text(entry.merge, style=_STYLES.get(entry.merge, "dim")),
-            _state(entry),
+            _render_state(entry),
             Text(entry.verified, style=_STYLES.get(entry.verified, "dim")),
             _moment(entry.valid_through) or (Text("withheld", style="yellow") if entry.withheld else ""),
             _moment(entry.seen_through),
@@ -70,8 +70,8 @@ def print_overview(found: Sequence[TableOverview]) -> None:
     _print_stalled(console, found)
     _print_withheld(console, found)
     for pipeline in dict.fromkeys(entry.pipeline for entry in found if entry.unproven_source):
-        told = f"{pipeline}: unproven_source: the order of its changes was accepted and is not proven"
-        console.print(Text(told, style="yellow"))
+        line = f"{pipeline}: unproven_source: the order of its changes was accepted and is not proven"
+        console.print(Text(line, style="yellow"))
     numbers = counted(found)
     console.print(Text(f"{numbers['tables']} tables, {numbers['failed']} with a problem", style="bold"))
     if found and numbers["empty"] == numbers["tables"]:
@@ -87,7 +87,7 @@ def print_overview(found: Sequence[TableOverview]) -> None:
     )
 
 
-def _state(entry: TableOverview) -> Text:
+def _render_state(entry: TableOverview) -> Text:
     stalled = [("stalled", "bold red")] if entry.stalled else []
     incomplete = [(f"incomplete({entry.open_cases})", "yellow")] if entry.open_cases else []
     return Text(" ").join(Text(word, style=style) for word, style in (*stalled, *incomplete))

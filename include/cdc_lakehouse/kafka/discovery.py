@@ -28,8 +28,8 @@ class Discovery:
 
     def notes(self) -> dict[str, list[str]]:
         """As a run reports it; what is empty is left out."""
-        found = {"topics_left_alone": list(self.control), "topics_taken_in_doubt": list(self.doubtful)}
-        return {name: topics for name, topics in found.items() if topics}
+        notes = {"topics_left_alone": list(self.control), "topics_taken_in_doubt": list(self.doubtful)}
+        return {name: topics for name, topics in notes.items() if topics}
 
 
 def needs_topics(pipeline: Pipeline) -> bool:

@@ -40,22 +40,22 @@ def capture_findings(
     for table in tables:
         for topic in table.topics:
             yield from table_findings(table, prefix_and_relation(topic)[1], capture, role=role)
-    yield from _toast_findings(capture, sorted(relations))
-    yield from _signal_findings(capture, pipeline, role=role)
+    yield from _check_large_values(capture, sorted(relations))
+    yield from _check_signals(capture, pipeline, role=role)
 
 
 def slot_findings(slots: Iterable[SlotHealth], *, named: str | None) -> Iterator[Finding]:
-    found = tuple(slots)
-    if not found:
+    known = tuple(slots)
+    if not known:
         what = "no logical replication slot" if named is None else f"no slot {named}"
         yield Finding.warning(
             "slot", f"the source has {what}", "Start the connector: it makes its slot by itself."
         )
-    for slot in found:
-        yield _slot_finding(slot)
+    for slot in known:
+        yield _judge_slot(slot)
 
 
-def _slot_finding(slot: SlotHealth) -> Finding:
+def _judge_slot(slot: SlotHealth) -> Finding:
     subject = f"slot {slot.name}"
     behind = "" if slot.behind_bytes is None else f", {slot.behind_bytes:,} bytes behind the log"
     if slot.wal_status == "lost":
@@ -108,19 +108,19 @@ def publication_findings(capture: Capture, name: str) -> Iterator[Finding]:
 
 def table_findings(table: Table, relation: str, capture: Capture, *, role: str | None) -> Iterator[Finding]:
     """What the source will not send of one table, and why."""
-    subject, found = f"source table {relation}", capture.tables.get(relation)
-    if found is None:
+    subject, source_table = f"source table {relation}", capture.tables.get(relation)
+    if source_table is None:
         yield Finding.warning(
             subject,
             f"the source has no such table, which {table.name} is named after",
             "Correct the topic's name or the connection; a table that was dropped gets no news any more.",
         )
         return
-    if not found.published:
+    if not source_table.published:
         yield Finding.problem(
             subject,
             "it is in no publication that the connector reads, so its changes are never sent",
-            advice=f"ALTER PUBLICATION <publication> ADD TABLE {found.quoted};",
+            advice=f"ALTER PUBLICATION <publication> ADD TABLE {source_table.quoted};",
             exit_code=ExitCode.CONFIG,
         )
     if relation in capture.narrowed:
@@ -129,16 +129,16 @@ def table_findings(table: Table, relation: str, capture: Capture, *, role: str |
             "its publication sends only rows that meet a condition",
             "Rows that do not meet it are missing in silver; publish the table without WHERE.",
         )
-    yield from _identity_findings(subject, table, found)
-    if found.may_select is False:
-        yield select_finding(subject, found, role=str(role))
+    yield from _check_identity(subject, table, source_table)
+    if source_table.may_select is False:
+        yield select_finding(subject, source_table, role=str(role))
 
 
-def _identity_findings(subject: str, table: Table, found: SourceTable) -> Iterator[Finding]:
+def _check_identity(subject: str, table: Table, source_table: SourceTable) -> Iterator[Finding]:
     """Which old values an update or a delete tells."""
-    full = f"ALTER TABLE {found.quoted} REPLICA IDENTITY FULL;"
-    identity = found.replica_identity
-    if identity == "n" or (identity == "d" and not found.has_primary_key):
+    full = f"ALTER TABLE {source_table.quoted} REPLICA IDENTITY FULL;"
+    identity = source_table.replica_identity
+    if identity == "n" or (identity == "d" and not source_table.has_primary_key):
         yield Finding.warning(
             subject,
             "it has no replica identity: PostgreSQL refuses UPDATE and DELETE on it once it is published",
@@ -152,10 +152,10 @@ def _identity_findings(subject: str, table: Table, found: SourceTable) -> Iterat
         )
 
 
-def _toast_findings(capture: Capture, relations: Iterable[str]) -> Iterator[Finding]:
+def _check_large_values(capture: Capture, relations: Iterable[str]) -> Iterator[Finding]:
     """One line for all of them: most tables have a column of text."""
-    found = [capture.tables[relation] for relation in relations if relation in capture.tables]
-    names = [each.relation for each in found if each.has_large_columns and each.replica_identity != "f"]
+    tables = [capture.tables[relation] for relation in relations if relation in capture.tables]
+    names = [each.relation for each in tables if each.has_large_columns and each.replica_identity != "f"]
     if names:
         yield Finding.note(
             "large values",
@@ -165,37 +165,38 @@ def _toast_findings(capture: Capture, relations: Iterable[str]) -> Iterator[Find
         )
 
 
-def select_finding(subject: str, found: SourceTable, *, role: str) -> Finding:
+def select_finding(subject: str, source_table: SourceTable, *, role: str) -> Finding:
     """Without SELECT the stream works and every snapshot of the table dies in Kafka Connect's log."""
+    schema = source_table.schema
     return Finding.warning(
         subject,
         f"the connector's role {role} may not SELECT it: no snapshot of it will ever run",
-        f"GRANT USAGE ON SCHEMA {found.schema} TO {role}; GRANT SELECT ON {found.quoted} TO {role}; and for "
-        f"tables to come: ALTER DEFAULT PRIVILEGES FOR ROLE {found.owner} IN SCHEMA {found.schema} "
+        f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {source_table.quoted} TO {role}; and for "
+        f"tables to come: ALTER DEFAULT PRIVILEGES FOR ROLE {source_table.owner} IN SCHEMA {schema} "
         f"GRANT SELECT ON TABLES TO {role};",
     )
 
 
-def _signal_findings(capture: Capture, pipeline: Pipeline, *, role: str | None) -> Iterator[Finding]:
-    subject, found = f"signal table {pipeline.signal_table}", capture.tables.get(pipeline.signal_table)
-    if found is None:
+def _check_signals(capture: Capture, pipeline: Pipeline, *, role: str | None) -> Iterator[Finding]:
+    subject, source_table = f"signal table {pipeline.signal_table}", capture.tables.get(pipeline.signal_table)
+    if source_table is None:
         yield Finding.warning(
             subject,
             "the source has no such table: no snapshot can be asked for",
             f"CREATE TABLE {pipeline.signal_table} (id varchar(42) PRIMARY KEY, type varchar(32), "
             "data varchar(2048)); and name it as `signal.data.collection` of the connector.",
         )
-    elif found.may_insert is False:
+    elif source_table.may_insert is False:
         yield Finding.warning(
             subject,
             f"the connector's role {role} may not INSERT into it: incremental snapshots are skipped",
-            f"GRANT SELECT, INSERT ON {found.quoted} TO {role};",
+            f"GRANT SELECT, INSERT ON {source_table.quoted} TO {role};",
         )
-    elif not found.published:
+    elif not source_table.published:
         yield Finding.warning(
             subject,
             "it is in no publication that the connector reads: no signal arrives",
-            f"ALTER PUBLICATION <publication> ADD TABLE {found.quoted};",
+            f"ALTER PUBLICATION <publication> ADD TABLE {source_table.quoted};",
         )
     else:
         yield Finding.fine(subject, "signals arrive")

@@ -56,9 +56,9 @@ def check_pipeline(
     if source is not None or _needs_source(pipeline):
         yield from _guarded("source", _source(environ))
     connectors: dict[str, Connector] = {}
-    yield from _guarded("connect", _connect(pipeline, environ, connectors))
+    yield from _guarded("connect", _check_connectors(pipeline, environ, connectors))
     if source is not None:
-        yield from _guarded("source", _capture(pipeline, source, connectors))
+        yield from _guarded("source", _check_capture(pipeline, source, connectors))
 
 
 def _needs_source(pipeline: Pipeline) -> bool:
@@ -113,7 +113,7 @@ def _source(environ: Mapping[str, str] | None) -> Iterator[Finding]:
     yield source_finding(connection_from_environment(Role.SOURCE, environ), kafka)
 
 
-def _connect(
+def _check_connectors(
     pipeline: Pipeline, environ: Mapping[str, str] | None, connectors: dict[str, Connector]
 ) -> Iterator[Finding]:
     """`connectors` gets those that feed the pipeline, by their prefix."""
@@ -136,7 +136,7 @@ def _connect(
             yield missing_connector(prefix, known)
 
 
-def _capture(
+def _check_capture(
     pipeline: Pipeline, connection: Connection, connectors: Mapping[str, Connector]
 ) -> Iterator[Finding]:
     database = Database.of(connection)

@@ -25,26 +25,26 @@ def connector_findings(connector: Connector, pipeline: Pipeline) -> Iterator[Fin
             f"<connect>/connectors/{connector.name}/restart?includeTasks=true&onlyFailed=true."
         )
         yield Finding.problem(subject, connector.problem, advice=way_out, exit_code=ExitCode.CONFIG)
-    yield from _transforms(subject, connector)
-    yield from _converters(subject, connector)
-    yield from _placeholder(subject, connector, pipeline)
-    yield from _losses(subject, connector)
-    yield from _values(subject, connector)
-    yield from _heartbeat(subject, connector)
-    yield from _signals(subject, connector, pipeline)
+    yield from _check_transforms(subject, connector)
+    yield from _check_converters(subject, connector)
+    yield from _check_placeholder(subject, connector, pipeline)
+    yield from _check_losses(subject, connector)
+    yield from _check_values(subject, connector)
+    yield from _check_heartbeat(subject, connector)
+    yield from _check_signals(subject, connector, pipeline)
 
 
 def missing_connector(prefix: str, others: Iterable[str]) -> Finding:
-    told = ", ".join(sorted(others)) or "none"
+    names = ", ".join(sorted(others)) or "none"
     return Finding.warning(
         f"connector of {prefix}",
-        f"Kafka Connect has no connector whose topic.prefix is {prefix}; it has {told}",
+        f"Kafka Connect has no connector whose topic.prefix is {prefix}; it has {names}",
         "Create it, or name the right cluster as `lakehouse_connect`. Topics that a transform renames are "
         "not found by their prefix.",
     )
 
 
-def _transforms(subject: str, connector: Connector) -> Iterator[Finding]:
+def _check_transforms(subject: str, connector: Connector) -> Iterator[Finding]:
     names = [name.strip() for name in connector.settings.get("transforms", "").split(",") if name.strip()]
     for name in names:
         type_ = connector.settings.get(f"transforms.{name}.type", "")
@@ -64,7 +64,7 @@ def _transforms(subject: str, connector: Connector) -> Iterator[Finding]:
             )
 
 
-def _converters(subject: str, connector: Connector) -> Iterator[Finding]:
+def _check_converters(subject: str, connector: Connector) -> Iterator[Finding]:
     for side in ("key", "value"):
         converter = connector.settings.get(f"{side}.converter")
         if converter is None:
@@ -91,24 +91,24 @@ def _converters(subject: str, connector: Connector) -> Iterator[Finding]:
             )
 
 
-def _placeholder(subject: str, connector: Connector, pipeline: Pipeline) -> Iterator[Finding]:
+def _check_placeholder(subject: str, connector: Connector, pipeline: Pipeline) -> Iterator[Finding]:
     try:
         connector.refuse_other_placeholder(pipeline.unavailable_value_placeholder, table="this pipeline")
     except LakehouseError as error:
         yield Finding.from_error(subject, error)
 
 
-def _losses(subject: str, connector: Connector) -> Iterator[Finding]:
+def _check_losses(subject: str, connector: Connector) -> Iterator[Finding]:
     """Settings by which changes are lost."""
     settings = connector.settings
     skipped = settings.get("skipped.operations", "t").replace(" ", "")
     if skipped != "none":
         kinds = {"c": "INSERT", "u": "UPDATE", "d": "DELETE", "t": "TRUNCATE"}
-        told = ", ".join(kinds.get(letter, letter) for letter in skipped.split(","))
+        operations = ", ".join(kinds.get(letter, letter) for letter in skipped.split(","))
         default = "" if "skipped.operations" in settings else " (the default)"
         yield Finding.warning(
             subject,
-            f"skipped.operations={skipped}{default}: {told} of the source never reaches the lake",
+            f"skipped.operations={skipped}{default}: {operations} of the source never reaches the lake",
             "Set skipped.operations=none.",
         )
     if settings.get("errors.tolerance", "none") != "none":
@@ -144,7 +144,7 @@ def _losses(subject: str, connector: Connector) -> Iterator[Finding]:
         )
 
 
-def _values(subject: str, connector: Connector) -> Iterator[Finding]:
+def _check_values(subject: str, connector: Connector) -> Iterator[Finding]:
     """Settings by which values become others."""
     if connector.settings.get("decimal.handling.mode") == "double":
         yield Finding.warning(
@@ -160,7 +160,7 @@ def _values(subject: str, connector: Connector) -> Iterator[Finding]:
         )
 
 
-def _heartbeat(subject: str, connector: Connector) -> Iterator[Finding]:
+def _check_heartbeat(subject: str, connector: Connector) -> Iterator[Finding]:
     settings = connector.settings
     if settings.get("heartbeat.interval.ms", "0") in ("0", ""):
         yield Finding.warning(
@@ -177,7 +177,7 @@ def _heartbeat(subject: str, connector: Connector) -> Iterator[Finding]:
         )
 
 
-def _signals(subject: str, connector: Connector, pipeline: Pipeline) -> Iterator[Finding]:
+def _check_signals(subject: str, connector: Connector, pipeline: Pipeline) -> Iterator[Finding]:
     signals = connector.setting("signal.data.collection", "")
     if signals == "":
         yield Finding.warning(

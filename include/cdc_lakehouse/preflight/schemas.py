@@ -42,7 +42,7 @@ def schema_findings(pipeline: Pipeline, registry: Subjects) -> Iterator[Finding]
         for topic in table.topics:
             schemas, dropped = read_schemas(registry, topic), frozenset(table.drop_columns)
             if schemas.value is not None and not pipeline.unproven_source:
-                yield from _unproven(table.name, topic, schemas.value)
+                yield from _check_source(table.name, topic, schemas.value)
             own = [table.columns.source_of(name) or name for name in table.key or ()]
             yield from topic_schema_findings(
                 table.name, topic, schemas, dropped=dropped, mode=table.mode, own_key=own
@@ -51,7 +51,7 @@ def schema_findings(pipeline: Pipeline, registry: Subjects) -> Iterator[Finding]
     yield unseen_finding()
 
 
-def _unproven(table: str, topic: str, value: str) -> Iterator[Finding]:
+def _check_source(table: str, topic: str, value: str) -> Iterator[Finding]:
     try:
         refuse_unproven([value], table=table)
     except LakehouseError as error:
