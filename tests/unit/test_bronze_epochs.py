@@ -22,6 +22,11 @@ from epoch_batches import (  # type: ignore[import-not-found]
     streaming,
 )
 
+from cdc_lakehouse.lake.applied import Applied
+from cdc_lakehouse.lake.place import Place
+from cdc_lakehouse.lake.progress import Since
+from cdc_lakehouse.silver.folding.clearing import cleared_by
+
 
 def test_the_first_snapshot_of_a_table_opens_nothing():
     bronze = Bronze.empty()
@@ -282,3 +287,35 @@ def test_what_was_entered_by_an_event_is_not_moved_by_a_later_drain():
     assert bronze.takes({P1: [OLD, NEW]}) == []
     assert bronze.epochs(1) == [0, 0, 1, 1, 1]
     assert bronze.takes({P0: [UNKNOWN_PAST, NEW]}) == []
+
+
+def test_a_snapshot_whose_followers_were_held_before_it_says_so():
+    """A drain of several batches may read a partition to its end before it meets the snapshot in another."""
+    bronze = streaming(P0, P1)
+    bronze.takes({P1: [NEW]}, until={P0: 9})
+
+    assert bronze.takes({P0: [OLD, AGAIN]}) == [1]
+    assert bronze.epochs(1) == [0, 0, 0]
+    assert bronze.progress().beginnings[-1].since == Since(900, is_new_slot=True, overtaken=True)
+
+
+def test_a_partition_that_entered_the_epoch_does_not_overtake_its_snapshot():
+    bronze = streaming(P0, P1, P2)
+    bronze.takes({P0: [AGAIN], P1: [NEW]})
+    bronze.takes({P2: [OLD, AGAIN]})
+
+    since = Since(900, is_new_slot=True)
+    assert [bronze.progress(number).beginnings[-1].since for number in (0, 2)] == [since, since]
+
+
+def test_silver_removes_nothing_for_a_snapshot_that_was_overtaken():
+    overtaken, complete = streaming(P0, P1), streaming(P0, P1)
+    overtaken.takes({P1: [NEW]})
+    for bronze in (overtaken, complete):
+        bronze.takes({P0: [AGAIN]})
+
+    removed = [
+        cleared_by(Applied(), truncated=None, ended=AGAIN.tx_id, held=bronze.ledger).cleared
+        for bronze in (overtaken, complete)
+    ]
+    assert removed == [None, Place.beginning_of(1)]

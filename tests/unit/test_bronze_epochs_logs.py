@@ -167,12 +167,13 @@ def test_what_a_partition_met_is_in_the_ledger():
 
 
 def test_a_ledger_that_was_written_before_loads_without_what_it_does_not_know():
-    document = {"floor": 0, "end": 3, "gaps": [], "epochs": []}
+    document = {"floor": 0, "end": 3, "gaps": [], "epochs": [], "beginnings": [[1, 30, 0]]}
     text = Bronze.empty().ledger.to_json().replace('"sources": {}', f'"sources": {{"{SOURCE}": {{"0": %s}}}}')
     ledger = Ledger.from_json(text % str(document).replace("'", '"'), table="orders")
 
     assert ledger is not None
-    assert ledger.sources == {SOURCE: {0: Progress(floor=0, end=3)}}
+    known = Progress(floor=0, end=3, beginnings=(Beginning(1, 30, opened=False),))
+    assert ledger.sources == {SOURCE: {0: known}}
 
 
 def test_a_record_of_a_topic_that_is_not_read_decides_nothing():

@@ -17,7 +17,7 @@ from cdc_lakehouse.lake.ledger import (
     present,
     topic_of,
 )
-from cdc_lakehouse.lake.progress import Beginning, Log, Progress
+from cdc_lakehouse.lake.progress import Beginning, Log, Progress, Since
 
 SOURCE = "shop.public.orders@id1"
 
@@ -46,7 +46,8 @@ def test_a_ledger_survives_its_document():
 
 
 def test_what_records_said_of_their_source_survives_the_document():
-    beginnings = Beginning(2, 811, opened=False), Beginning(7, None, opened=True)
+    since = Since(805, is_new_slot=True)
+    beginnings = Beginning(2, 811, opened=False, since=since), Beginning(7, None, opened=True)
     log = Log(9, knows_past=True, last=(7, 9))
     progress = Progress(floor=2, end=10, epochs=((7, 1),), beginnings=beginnings, log=log, turned=8)
     known = ledger(sources={SOURCE: {0: progress}})

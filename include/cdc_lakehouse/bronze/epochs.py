@@ -161,6 +161,10 @@ class _Walk:
             anew = all(each.holds_nothing_below(start.offset) for each, start in starts)
             epoch = self._open(tx_id, own if anew else {each.source for each in self.partitions.values()})
         since = _since(starts)
+        if since is not None:
+            others = [each for each in self.partitions.values() if each.source in own]
+            overtaken = any(each.holds_behind(since, below=epoch) for each in others)
+            since = since._replace(overtaken=overtaken)
         for each, start in starts:
             each.enter(epoch, at=start.offset, tx_id=tx_id, opened=opens, since=since)
 

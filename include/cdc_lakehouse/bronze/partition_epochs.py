@@ -189,6 +189,14 @@ class PartitionEpochs:
         highest = self.log.row if since.is_new_slot else (self.log.last or (0, 0))[0]
         return highest <= since.commit
 
+    def holds_behind(self, since: Since, *, below: int) -> bool:
+        """Whether batches before this one hold events that were sent behind a snapshot, in an epoch `below`
+        that of its rows."""
+        log = self.before.log
+        if log is None or log.last is None or _at(self.settled, self.before.end - 1) >= below:
+            return False
+        return (max(log.last[0], log.row) if since.is_new_slot else log.last[0]) >= since.commit
+
     def enter(
         self, epoch: int, *, at: int, tx_id: int | None, opened: bool, since: Since | None = None
     ) -> None:

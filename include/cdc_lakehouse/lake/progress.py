@@ -22,6 +22,9 @@ class Since(NamedTuple):
     """They name this commit or a newer one; what was sent before the snapshot names an older one."""
     is_new_slot: bool
     """Whether the first of them may name none."""
+    overtaken: bool = False
+    """Whether some of them were held, in an older epoch, before rows of the snapshot were met: then not all
+    that is of an older epoch was deleted."""
 
 
 class Beginning(NamedTuple):

@@ -7,11 +7,14 @@ were deleted while nobody watched.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.ledger import Ledger, topics_of
 from cdc_lakehouse.lake.place import Place, newest
+
+logger = logging.getLogger(__name__)
 
 
 def cleared_by(before: Applied, *, truncated: Place | None, ended: int | None, held: Ledger) -> Applied:
@@ -37,18 +40,22 @@ def _first_epoch(held: Ledger, transaction: int) -> int | None:
     """A partition that comes late may hold rows of a snapshot in a later epoch than the others.
 
     None for a table of several topics: they end their snapshots one by one, and perhaps in databases of
-    their own, so nothing says which of its rows such an end is about.
+    their own, so nothing says which of its rows such an end is about. None, too, where events from behind the
+    snapshot have an older epoch than its rows: they would be taken for rows that it lacks.
     """
     if len(topics_of(held)) > 1:
         return None
     found = [
-        progress.epoch_at(each.offset)
+        (progress.epoch_at(each.offset), each)
         for partitions in held.sources.values()
         for progress in partitions.values()
         for each in progress.beginnings
         if each.tx_id == transaction
     ]
-    return min(found, default=None)
+    if any(each.since is not None and each.since.overtaken for _, each in found):
+        logger.warning("rows that a snapshot lacks stay", extra={"tx_id": transaction})
+        return None
+    return min((epoch for epoch, _ in found), default=None)
 
 
 def _has_more_to_read(held: Ledger) -> bool:
