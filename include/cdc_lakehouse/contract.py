@@ -38,6 +38,10 @@ class ExitCode(IntEnum):
     CONFIG = 78
 
 
+MAX_SOURCE_EPOCH = 2**53 - 1
+"""The highest number that a person may give a source epoch: JSON numbers are exact up to here, and Spark's
+64 bits leave room for those that records open above it."""
+
 HAS_WORK = 3
 """What a look at all tables ends with when one is not idle, for whatever reason: the job itself must run."""
 
@@ -95,11 +99,12 @@ class JobRequest:
     from_time: str | None = None
     until_time: str | None = None
     accept_gap: tuple[str, ...] = ()
-    """Tables that go on behind records which Kafka no longer holds."""
+    """`<table>=<topic>/<partition>:<from>-<until>,…`: offsets that Kafka no longer holds and that are given
+    up, as `OFFSETS_LOST` prints them."""
     source_epoch: Mapping[str, int] = field(default_factory=dict)
     """Table -> number of the incarnation that its source, or its topic, is from here on."""
     acknowledge_foreign: tuple[str, ...] = ()
-    """Tables that somebody changed by hand, and meant to."""
+    """`<table>=v<version>@step<step>`: a change by hand that was meant, as `FOREIGN_COMMIT` prints it."""
     fill_gaps: tuple[str, ...] = ()
     """Tables whose gaps are read again, as far as Kafka still holds them."""
     close_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -135,6 +140,11 @@ class JobRequest:
             ("--reopen-cases", _each_case(self.reopen_cases)),
         )
         return [argument for option, values in named for value in values for argument in (option, value)]
+
+
+def table_named_by(decision: str) -> str:
+    """Return the table of `<table>=<what the decision names>`."""
+    return decision.partition("=")[0].strip()
 
 
 def _each_case(asked: Mapping[str, tuple[str, ...]]) -> list[str]:

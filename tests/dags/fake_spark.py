@@ -10,7 +10,7 @@ from cdc_lakehouse.contract import Job, JobResult, TableError, TableResult, Tabl
 from cdc_lakehouse.errors import BrokerUnavailableError, OffsetsLostError
 from recorded_results import ATTEMPT, recorded_table  # type: ignore[import-not-found]
 
-OFFSETS_LOST = OffsetsLostError(table="orders", ranges="shop.public.orders/0 [5, 9)").as_table_error()
+OFFSETS_LOST = OffsetsLostError(table="orders", decision="orders=shop.public.orders/0:5-9").as_table_error()
 BROKER_AWAY = BrokerUnavailableError(bootstrap="broker:9092", reason="timed out").as_table_error()
 
 

@@ -8,7 +8,7 @@ import pytest
 from airflow.sdk.exceptions import ParamValidationError
 
 from cdc_lakehouse.contract import Job
-from cdc_lakehouse.errors import NotSupportedYetError
+from cdc_lakehouse.errors import NotSupportedYetError, UnknownNameError
 from cdc_lakehouse.orchestration.decisions import (
     CASE_DECISIONS,
     DECISIONS,
@@ -17,14 +17,22 @@ from cdc_lakehouse.orchestration.decisions import (
     decision_params,
 )
 
-PARAMS = decision_params(["orders", "customers"], more=False)
-CASES = case_params(["orders", "customers"], more=False)
+PARAMS = decision_params()
+CASES = case_params()
+LOST = "orders=shop.public.orders/0:120-480"
 ASKED = {
-    "accept_gap": ["orders", "clicks"],
+    "accept_gap": [LOST, "clicks=shop.public.clicks/3:7-9"],
     "source_epoch": {"orders": 2, "clicks": 3},
     "acknowledge_foreign": [],
     "fill_gaps": ["clicks"],
 }
+
+
+def asked_of(
+    conf: dict[str, Any], *tables: str, job: Job = Job.BRONZE_INGEST, known: list[str] | None = None
+) -> dict[str, Any]:
+    """What the task of a group with these tables gets; none: those that it discovers."""
+    return decided(conf, job=job, pipeline="shop", tables=tables or None, known=known)
 
 
 def test_the_forms_ask_for_every_decision_and_explain_it():
@@ -36,50 +44,63 @@ def test_an_empty_form_decides_nothing():
     empty = {name: param.resolve() for name, param in PARAMS.items()}
 
     assert empty == {"accept_gap": [], "source_epoch": {}, "acknowledge_foreign": [], "fill_gaps": []}
-    assert not any(decided(empty, job=Job.BRONZE_INGEST, tables=["orders"]).values())
-    assert decided(empty, job=Job.VACUUM, tables=["orders"]) == {}
+    assert not any(asked_of(empty, "orders").values())
+    assert asked_of(empty, "orders", job=Job.VACUUM) == {}
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("accept_gap", ["order"]),
+        ("accept_gap", [""]),
         ("accept_gap", "orders"),
-        ("acknowledge_foreign", ["orders", "orders"]),
-        ("fill_gaps", ["order"]),
-        ("source_epoch", {"order": 1}),
+        ("acknowledge_foreign", ["orders=v3@step2", "orders=v3@step2"]),
+        ("fill_gaps", [7]),
         ("source_epoch", {"orders": "1"}),
         ("source_epoch", {"orders": 0}),
+        ("source_epoch", {"orders": 2**63}),
     ],
 )
-def test_a_decision_about_nothing_is_refused_when_it_is_made(name: str, value: Any):
+def test_a_value_of_no_form_is_refused_when_it_is_made(name: str, value: Any):
     with pytest.raises(ParamValidationError):
         PARAMS[name].resolve(value=value)
 
 
 def test_a_group_gets_what_is_about_its_own_tables():
-    assert decided(ASKED, job=Job.BRONZE_INGEST, tables=["orders", "customers"]) == {
-        "accept_gap": ("orders",),
+    assert asked_of(ASKED, "orders", "customers") == {
+        "accept_gap": (LOST,),
         "source_epoch": {"orders": 2},
         "acknowledge_foreign": (),
         "fill_gaps": (),
     }
 
 
-def test_a_group_that_discovers_its_tables_gets_all_and_says_itself_what_it_does_not_know():
-    param = decision_params(["orders"], more=True)["accept_gap"]
+@pytest.mark.parametrize("name", ["accept_gap", "acknowledge_foreign", "fill_gaps"])
+def test_the_form_takes_the_name_of_a_discovered_table_as_text(name: str):
+    """Airflow offers a list to choose from where a parameter has examples, and else a line per value."""
+    assert PARAMS[name].resolve(value=["clicks"]) == ["clicks"]
+    assert "examples" not in PARAMS[name].schema
 
-    assert param.resolve(value=["clicks"]) == ["clicks"]
-    assert decided(ASKED, job=Job.BRONZE_INGEST, tables=None)["accept_gap"] == ("orders", "clicks")
-    with pytest.raises(ParamValidationError):
-        param.resolve(value=["No name"])
+
+def test_a_group_that_discovers_its_tables_gets_all_and_says_itself_what_it_does_not_know():
+    assert asked_of(ASKED)["accept_gap"] == (LOST, "clicks=shop.public.clicks/3:7-9")
+
+
+@pytest.mark.parametrize(
+    "conf", [{"accept_gap": ["ordrs=t/0:1-2"]}, {"source_epoch": {"ordrs": 1}}, {"fill_gaps": ["ordrs"]}]
+)
+def test_a_name_that_no_group_has_is_answered_with_those_that_there_are(conf: dict[str, Any]):
+    with pytest.raises(UnknownNameError) as caught:
+        asked_of(conf, "customers", known=["customers", "orders"])
+
+    assert (caught.value.parameter, caught.value.asked) == (next(iter(conf)), "'ordrs'")
+    assert caught.value.known == "orders, customers"
 
 
 def test_the_merge_of_such_a_run_gets_none_of_it_and_maintenance_refuses_it():
-    assert decided(ASKED, job=Job.SILVER_MERGE, tables=["orders"]) == {}
+    assert asked_of(ASKED, "orders", job=Job.SILVER_MERGE) == {}
 
     with pytest.raises(NotSupportedYetError) as caught:
-        decided(ASKED, job=Job.VACUUM, tables=["orders"])
+        asked_of(ASKED, "orders", job=Job.VACUUM)
 
     assert caught.value.feature == "a run with parameters (accept_gap, fill_gaps, source_epoch)"
 
@@ -87,17 +108,19 @@ def test_the_merge_of_such_a_run_gets_none_of_it_and_maintenance_refuses_it():
 def test_cases_are_closed_by_the_replay_and_the_tasks_beside_it_leave_them_alone():
     asked = {"close_cases": {"orders": ["bad_frame", "shop.public.orders/0@17"]}, "reopen_cases": {}}
 
-    assert decided(asked, job=Job.QUARANTINE_REPLAY, tables=["orders"]) == {
+    assert asked_of(asked, "orders", job=Job.QUARANTINE_REPLAY) == {
         "close_cases": {"orders": ("bad_frame", "shop.public.orders/0@17")},
         "reopen_cases": {},
     }
-    assert decided(asked, job=Job.VACUUM, tables=["orders"]) == {}
+    assert asked_of(asked, "orders", job=Job.VACUUM) == {}
     with pytest.raises(NotSupportedYetError):
-        decided(asked, job=Job.BRONZE_INGEST, tables=["orders"])
+        asked_of(asked, "orders")
+    with pytest.raises(UnknownNameError):
+        asked_of({"close_cases": {"x": ["bad_frame"]}}, job=Job.QUARANTINE_REPLAY, known=["orders"])
 
 
 @pytest.mark.parametrize(
-    "value", [{"order": ["bad_frame"]}, {"orders": []}, {"orders": "bad_frame"}, {"orders": ["17"], "x": []}]
+    "value", [{"": ["bad_frame"]}, {"orders": []}, {"orders": "bad_frame"}, {"orders": ["17"], "x": []}]
 )
 def test_a_case_of_nothing_is_refused_when_it_is_named(value: Any):
     with pytest.raises(ParamValidationError):

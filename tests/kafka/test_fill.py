@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from drained import Drained  # type: ignore[import-not-found]
 
-from cdc_lakehouse.errors import KafkaMovedError, TopicRecreatedError
+from cdc_lakehouse.errors import ForeignCommitError, KafkaMovedError, TopicRecreatedError
 
 FILL = {"fill_gaps": ("orders",)}
 
@@ -16,7 +16,9 @@ def deleted(drained: Drained, *offsets: int) -> None:
     """By hand from bronze, and acknowledged."""
     listed = ", ".join(map(str, offsets))
     drained.chain.sql(f"DELETE FROM {{t}} WHERE offset IN ({listed})", drained.chain.lake.bronze("orders"))
-    drained.run(acknowledge_foreign=("orders",))
+    with pytest.raises(ForeignCommitError) as caught:
+        drained.plan()
+    drained.run(acknowledge_foreign=(str(caught.value).split("`")[1],))
 
 
 def gaps(drained: Drained) -> list[Any]:

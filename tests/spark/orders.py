@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from chain import CLUSTER, PIPELINE, TOPIC_ID, Chain, table_of  # type: ignore[import-not-found]
 
 from cases.case_file import Case, CaseEvent, SourcePosition, Table  # type: ignore[import-not-found]
@@ -13,6 +14,8 @@ from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
 from cdc_lakehouse.bronze.planning import standing
 from cdc_lakehouse.bronze.start import NO_START, Start
+from cdc_lakehouse.contract import Job, JobRequest
+from cdc_lakehouse.errors import ForeignCommitError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.ledger import Kind, Ledger
 
@@ -71,6 +74,16 @@ def planned(
     facts = ClusterFacts(CLUSTER, {TOPIC: TopicFacts(TOPIC, topic_id, {0: PartitionOffsets(*held)})})
     found = plan_drain(ledger, (TOPIC,), facts=facts, start=start, decided=decided, healed=healed)
     return replace(found, version=version)
+
+
+def acknowledging(chain: Chain, *, fill_gaps: bool = False) -> Decided:
+    """The decision that the refusal of a foreign commit asks to be pasted."""
+    uri = chain.lake.bronze("orders")
+    with pytest.raises(ForeignCommitError, match=r"; acknowledge_foreign: `orders=.+`$") as caught:
+        standing(uri, EMPTY, decided=NOTHING, session=None)
+    pasted = str(caught.value).split("`")[1]
+    request = JobRequest(job=Job.BRONZE_INGEST, pipeline=PIPELINE, tables=(), acknowledge_foreign=(pasted,))
+    return replace(Decided.about("orders", request), fill_gaps=fill_gaps)
 
 
 def tombstone(offset: int, number: int) -> KafkaRecord:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
-from orders import NEW, ORDERS, TOPIC, know, order, planned, tombstone  # type: ignore[import-not-found]
+from orders import NEW, ORDERS, TOPIC, acknowledging, know, order, planned, tombstone  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze import table_decoder
 from cdc_lakehouse.bronze.decided import Decided
@@ -51,7 +51,7 @@ def level(template: Chain, tmp_path: Path) -> Chain:
 def holed(level: Chain) -> Chain:
     """Bronze lost offset 1 before silver was made anew from it."""
     level.sql("DELETE FROM {t} WHERE offset = 1", level.lake.bronze("orders"))
-    level.ingest(ORDERS, [], plan=planned(level, Decided(acknowledge_foreign=True), held=(0, 4)))
+    level.ingest(ORDERS, [], plan=planned(level, acknowledging(level), held=(0, 4)))
     level.forget_silver(APPENDED)
     level.merge(APPENDED)
     return level

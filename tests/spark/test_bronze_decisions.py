@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from chain import TOPIC_ID, Chain  # type: ignore[import-not-found]
 from deltalake import DeltaTable
-from orders import EMPTY, ORDERS, SOURCE, TOPIC, know, notes, order, planned  # type: ignore[import-not-found]
+from orders import EMPTY, ORDERS, SOURCE, TOPIC, acknowledging, know, notes, order, planned  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.plan import DrainPlan
@@ -17,6 +17,7 @@ from cdc_lakehouse.bronze.planning import standing
 from cdc_lakehouse.bronze.start import Start
 from cdc_lakehouse.contract import TableStatus
 from cdc_lakehouse.errors import (
+    DecisionOutdatedError,
     ForeignCommitError,
     ForeignRowsError,
     LedgerLostError,
@@ -25,7 +26,6 @@ from cdc_lakehouse.errors import (
 from cdc_lakehouse.lake.progress import Log, Progress
 from cdc_lakehouse.lake.state import read_state
 
-ACKNOWLEDGE = Decided(acknowledge_foreign=True)
 RECORDS = [order(offset, offset + 1, note=f"note {offset}") for offset in range(6)]
 UP_TO_3, UP_TO_5 = Log(1030, True, last=(1020, 1030)), Log(1050, True, last=(1040, 1050))
 """What `order` says of the log."""
@@ -69,12 +69,16 @@ def ingest(chain: Chain, planned: DrainPlan):
     return chain.ingest(ORDERS, [each for each in RECORDS if each.offset >= start], plan=planned)
 
 
+def give_up(start: int, until: int) -> Decided:
+    return Decided(accept_gap=frozenset({f"{TOPIC}/0:{start}-{until}"}))
+
+
 def everything(chain: Chain) -> bool:
     return bool(notes(chain.bronze(ORDERS)) == {offset: f"note {offset}" for offset in range(6)})
 
 
 def test_an_accepted_gap_is_a_commit_of_its_own_and_stays_known(stocked):
-    result = ingest(stocked, plan(stocked, Decided(accept_gap=True), kafka=(5, 6)))
+    result = ingest(stocked, plan(stocked, give_up(4, 5), kafka=(5, 6)))
 
     assert progress(stocked) == Progress(floor=0, end=6, gaps=((4, 5),), log=UP_TO_5)
     assert set(notes(stocked.bronze(ORDERS))) == {0, 1, 2, 3, 5}
@@ -84,7 +88,7 @@ def test_an_accepted_gap_is_a_commit_of_its_own_and_stays_known(stocked):
 
 
 def test_a_gap_with_nothing_behind_it_is_committed_too(stocked):
-    result = ingest(stocked, plan(stocked, Decided(accept_gap=True), kafka=(9, 9)))
+    result = ingest(stocked, plan(stocked, give_up(4, 9), kafka=(9, 9)))
 
     assert (result.status, result.versions, result.batches) == (TableStatus.ADVANCED, {"bronze": 3}, 0)
     assert progress(stocked) == Progress(floor=0, end=9, gaps=((4, 9),), log=UP_TO_3)
@@ -112,7 +116,7 @@ def test_a_table_restored_by_hand_is_refused_then_healed_without_a_doubled_or_lo
 
     with pytest.raises(ForeignCommitError) as caught:
         plan(stocked)
-    result = ingest(stocked, plan(stocked, ACKNOWLEDGE))
+    result = ingest(stocked, plan(stocked, acknowledging(stocked)))
 
     assert (caught.value.version, caught.value.operation, caught.value.ours) == (3, "RESTORE", 2)
     assert everything(stocked)
@@ -127,15 +131,53 @@ def test_a_table_restored_to_a_time_is_healed_from_its_rows(stocked):
     moment = datetime.fromtimestamp(commit["timestamp"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     stocked.sql(f"RESTORE TABLE {{t}} TO TIMESTAMP AS OF '{moment}'", uri(stocked))
 
-    ingest(stocked, plan(stocked, ACKNOWLEDGE))
+    ingest(stocked, plan(stocked, acknowledging(stocked)))
 
     assert everything(stocked)
+
+
+def test_what_was_acknowledged_on_monday_covers_nothing_that_somebody_does_on_friday(stocked):
+    stocked.sql("DELETE FROM {t} WHERE offset = 1", uri(stocked))
+    monday = acknowledging(stocked)
+    ingest(stocked, plan(stocked, monday))
+    is_done = plan(stocked, monday).is_idle
+    stocked.sql("DELETE FROM {t} WHERE offset = 3", uri(stocked))
+
+    with pytest.raises(DecisionOutdatedError) as caught:
+        plan(stocked, monday)
+
+    assert is_done
+    assert (caught.value.named, caught.value.standing) == ("`orders=v3@step2`", "`orders=v6@step4`")
+    assert acknowledging(stocked).acknowledge_foreign == {"v6@step4"}
+
+
+@pytest.mark.parametrize(
+    "named", [frozenset(), {"v2@step2"}, {"v3@step1"}, {"yes"}, {"v3@step2", "v4@step2"}]
+)
+def test_a_change_by_hand_is_acknowledged_by_its_name_only(stocked, named):
+    stocked.sql("DELETE FROM {t} WHERE offset = 1", uri(stocked))
+
+    with pytest.raises(DecisionOutdatedError) as caught:
+        plan(stocked, Decided(acknowledge_foreign=frozenset(named)))
+
+    assert caught.value.standing == "`orders=v3@step2`"
+
+
+@pytest.mark.parametrize(("named", "is_done"), [("v3@step1", True), ("v3@step2", False), ("yes", False)])
+def test_an_acknowledgement_of_nothing_is_done_only_where_its_step_is_passed(stocked, named, is_done):
+    decided = Decided(acknowledge_foreign=frozenset({named}))
+
+    if is_done:
+        assert plan(stocked, decided, kafka=(0, 4)).is_idle
+        return
+    with pytest.raises(DecisionOutdatedError, match="but what there is to decide is nothing"):
+        plan(stocked, decided, kafka=(0, 4))
 
 
 def test_rows_deleted_by_hand_are_gaps_once_that_is_acknowledged(stocked):
     stocked.sql("DELETE FROM {t} WHERE offset IN (1, 2)", uri(stocked))
 
-    result = ingest(stocked, plan(stocked, ACKNOWLEDGE))
+    result = ingest(stocked, plan(stocked, acknowledging(stocked)))
 
     assert set(notes(stocked.bronze(ORDERS))) == {0, 3, 4, 5}
     assert progress(stocked) == Progress(floor=0, end=6, gaps=((1, 3),), log=UP_TO_5)
@@ -146,7 +188,7 @@ def test_rows_doubled_by_hand_are_never_acknowledged(stocked):
     stocked.sql("INSERT INTO {t} SELECT * FROM {t} WHERE offset = 1", uri(stocked))
 
     with pytest.raises(ForeignRowsError) as caught:
-        plan(stocked, ACKNOWLEDGE)
+        plan(stocked, acknowledging(stocked))
 
     assert (caught.value.ours, caught.value.problem) == (2, "1 row(s) are not ours, or are there twice")
 

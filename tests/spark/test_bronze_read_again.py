@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
-from orders import NEW, ORDERS, know, order, planned  # type: ignore[import-not-found]
+from orders import NEW, ORDERS, acknowledging, know, order, planned  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze import table_decoder
-from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.contract import TableStatus
 from cdc_lakehouse.errors import UnknownSchemaError
 from cdc_lakehouse.lake.state import read_state
@@ -71,7 +70,7 @@ def test_a_bronze_that_was_deleted_and_read_again(chain):
 def test_a_bronze_that_was_restored_and_read_again(chain):
     uri = chain.lake.bronze(ORDERS.name)
     chain.sql("RESTORE TABLE {t} TO VERSION AS OF 1", uri)
-    plan = planned(chain, Decided(acknowledge_foreign=True), held=(0, 7))
+    plan = planned(chain, acknowledging(chain), held=(0, 7))
     chain.ingest(ORDERS, LATER, plan=plan)
 
     assert chain.merge(ORDERS).status is TableStatus.ADVANCED

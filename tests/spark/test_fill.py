@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from chain import TOPIC_ID, Chain, kafka_rows  # type: ignore[import-not-found]
 from deltalake import DeltaTable
-from orders import NEW, ORDERS, SOURCE, TOPIC, know, order, planned  # type: ignore[import-not-found]
+from orders import NEW, ORDERS, SOURCE, TOPIC, acknowledging, know, order, planned  # type: ignore[import-not-found]
 
 from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
 from cdc_lakehouse.bronze.decided import Decided
@@ -19,7 +19,6 @@ from cdc_lakehouse.errors import BatchMisfitError, SupersededError, TopicRecreat
 from cdc_lakehouse.lake.progress import Log, Progress
 from cdc_lakehouse.lake.state import TableState, read_state
 
-ACKNOWLEDGE = Decided(acknowledge_foreign=True)
 FILL = Decided(fill_gaps=True)
 KAFKA = [
     order(0, 1, note="one"),
@@ -45,7 +44,7 @@ def template(engine, tmp_path_factory) -> Chain:
     know(chain)
     chain.ingest(ORDERS, KAFKA)
     chain.sql("DELETE FROM {t} WHERE offset IN (2, 3, 4, 6, 9)", uri(chain))
-    ingest(chain, ACKNOWLEDGE)
+    ingest(chain, acknowledging(chain))
     chain.merge(ORDERS)
     return chain
 
@@ -171,7 +170,7 @@ def test_a_second_fill_finds_nothing(holed):
 def test_a_change_by_hand_is_acknowledged_and_filled_by_one_run(holed):
     holed.sql("DELETE FROM {t} WHERE offset = 10", uri(holed))
 
-    ingest(holed, Decided(acknowledge_foreign=True, fill_gaps=True))
+    ingest(holed, acknowledging(holed, fill_gaps=True))
     holed.merge(ORDERS)
 
     assert offsets(holed) == OFFSETS
@@ -215,7 +214,7 @@ def test_a_fill_that_ended_half_way_is_gone_on_with(holed, part, left):
 
 def test_a_refold_takes_nothing_back_that_bronze_lost_after_silver_had_it(holed):
     holed.sql("DELETE FROM {t} WHERE offset = 7", uri(holed))
-    ingest(holed, ACKNOWLEDGE)
+    ingest(holed, acknowledging(holed))
     planned = plan(holed, FILL)
     ingest(holed, planned=replace(planned, fill=replace(planned.fill, held={SOURCE: {0: ((4, 5),)}})))
     holed.merge(ORDERS)
@@ -282,7 +281,7 @@ def test_a_filled_record_may_bring_a_column_of_its_own(holed):
 def test_a_gap_that_a_restore_brought_back_comes_to_silver_too(holed):
     """Not a fill: the rows are there again because somebody went back to before they were deleted."""
     holed.sql("RESTORE TABLE {t} TO VERSION AS OF 1", uri(holed))
-    ingest(holed, ACKNOWLEDGE)
+    ingest(holed, acknowledging(holed))
 
     holed.merge(ORDERS)
 

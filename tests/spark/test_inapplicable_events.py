@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
-from orders import ORDERS, know, notes, order, planned  # type: ignore[import-not-found]
+from orders import ORDERS, acknowledging, know, notes, order, planned  # type: ignore[import-not-found]
 
-from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.config.models import OnQuarantine
 from cdc_lakehouse.contract import TableStatus
 from cdc_lakehouse.errors import UnknownKeyHeldError, UnsupportedEventError
@@ -71,7 +70,7 @@ def test_a_replay_finds_no_more_in_it(holding):
 def test_one_that_an_earlier_release_let_pass_stops_silver(holding, written, kind):
     rows = "UPDATE {t} SET decode_error = NULL, " + written + " WHERE offset = 2"
     holding.sql(rows, holding.lake.bronze("orders"))
-    holding.ingest(ORDERS, [], plan=planned(holding, Decided(acknowledge_foreign=True), held=(0, 5)))
+    holding.ingest(ORDERS, [], plan=planned(holding, acknowledging(holding), held=(0, 5)))
 
     with pytest.raises(UnsupportedEventError) as caught:
         holding.merge(ORDERS)

@@ -15,9 +15,9 @@ EVERYTHING = JobRequest(
     airflow=AirflowContext("cdc_shop", "manual__2026-01-01T00:00:00+00:00", "main.bronze_ingest", 3),
     from_time="2026-01-01T00:00:00Z",
     until_time="2026-01-02T00:00:00Z",
-    accept_gap=("orders", "customers"),
+    accept_gap=("orders=shop.public.orders/0:5-9", "customers=shop.public.customers/1:0-2"),
     source_epoch={"orders": 2},
-    acknowledge_foreign=("customers",),
+    acknowledge_foreign=("customers=v3@step2",),
     fill_gaps=("orders",),
     dry_run=True,
 )

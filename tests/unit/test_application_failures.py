@@ -148,7 +148,7 @@ def test_an_error_of_ours_is_never_read_again():
 
 
 def test_an_error_of_ours_keeps_its_code_and_advice():
-    lost = OffsetsLostError(table="t", ranges="a.b/0 [1, 2)")
+    lost = OffsetsLostError(table="t", decision="t=a.b/0:1-2")
 
     error = as_table_error(lost)
 

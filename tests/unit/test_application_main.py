@@ -113,7 +113,7 @@ def test_tables_can_be_chosen_by_name(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["--pipeline", "shop", "--tables", "orders,unknown"], "INVALID_PIPELINE"),
+        (["--pipeline", "shop", "--tables", "orders,unknown"], "UNKNOWN_NAME"),
         (["--pipeline", "unknown"], "INVALID_PIPELINE"),
         (["--pipeline", "shop", "--accept-gap", "orders"], "NOT_SUPPORTED_YET"),
     ],

@@ -77,7 +77,7 @@ def test_a_loss_is_decided_on_before_anything_is_filled():
 
 
 def test_what_is_accepted_as_lost_with_the_same_run_stays_a_gap():
-    planned = plan((12, 20), decided=Decided(fill_gaps=True, accept_gap=True))
+    planned = plan((12, 20), decided=Decided(fill_gaps=True, accept_gap=frozenset({f"{TOPIC}/0:10-12"})))
 
     assert (planned.fill.held, planned.fill.gone) == ({}, {SOURCE: {0: ((2, 4), (6, 9), (10, 12))}})
 

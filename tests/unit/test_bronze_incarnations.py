@@ -14,6 +14,7 @@ from cdc_lakehouse.errors import (
     ClusterChangedError,
     LogCutError,
     SourceEpochOldError,
+    SourceEpochTooHighError,
     TopicRecreatedError,
 )
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
@@ -74,6 +75,28 @@ def test_an_epoch_below_the_present_one_is_refused():
         plan_drain(known, (TOPIC,), facts=facts((0, 5)), decided=Decided(source_epoch=2))
 
     assert (caught.value.asked, caught.value.known) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("asked", "highest"), [(4 + 10**9 + 1, 4 + 10**9), (2**53, 4 + 10**9), (2**63, 4 + 10**9)]
+)
+def test_an_epoch_that_would_use_up_the_numbers_is_refused(asked, highest):
+    known = ledger_of({SOURCE: {0: Progress(floor=0, end=5, epochs=((3, 4),))}})
+
+    with pytest.raises(SourceEpochTooHighError) as caught:
+        plan_drain(known, (TOPIC,), facts=facts((0, 5)), decided=Decided(source_epoch=asked))
+
+    assert (caught.value.known, caught.value.highest) == (4, highest)
+
+
+def test_an_epoch_at_the_end_of_all_numbers_is_followed_by_none():
+    last = 2**53 - 1
+    known = ledger_of({SOURCE: {0: Progress(floor=0, end=5, epochs=((3, last - 1),))}})
+    plan = plan_drain(known, (TOPIC,), facts=facts((0, 5)), decided=Decided(source_epoch=last))
+
+    assert plan.ledger.epoch == last
+    with pytest.raises(SourceEpochTooHighError):
+        plan_drain(plan.ledger, (TOPIC,), facts=facts((0, 5)), decided=Decided(source_epoch=last + 1))
 
 
 def test_a_source_that_went_back_under_the_same_topic_gets_its_epoch_from_the_end_on():

@@ -17,7 +17,7 @@ from cdc_lakehouse.bronze.job import ingest
 from cdc_lakehouse.bronze.start import Start, start_of
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import ENV_CONNECTION_KAFKA, ENV_CONNECTION_REGISTRY, Job, JobRequest, TableStatus
-from cdc_lakehouse.errors import InvalidPipelineError
+from cdc_lakehouse.errors import UnknownNameError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.names import Lake, new_attempt
@@ -192,5 +192,5 @@ def test_a_name_that_is_neither_listed_nor_found_is_refused(application):
     made = discovering(application("shop.orders"))
     asked = replace(made, request=replace(made.request, tables=("nothing",)))
 
-    with pytest.raises(InvalidPipelineError, match="has no table 'nothing'; it has orders"):
+    with pytest.raises(UnknownNameError, match=r"--tables names 'nothing', .* there is orders"):
         ingest(asked)

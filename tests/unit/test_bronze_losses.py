@@ -7,11 +7,11 @@ from orders_in_kafka import SOURCE, TOPIC, facts, ledger, ledger_of, topic  # ty
 
 from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.bronze.plan import plan_drain
-from cdc_lakehouse.errors import OffsetsLostError
+from cdc_lakehouse.contract import Job, JobRequest
+from cdc_lakehouse.errors import DecisionOutdatedError, OffsetsLostError
 from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.lake.progress import Progress
 
-ACCEPT = Decided(accept_gap=True)
 DAYS = (f"{TOPIC}.monday", f"{TOPIC}.tuesday")
 
 
@@ -20,7 +20,8 @@ def test_aged_out_records_stop_the_table_and_all_of_them_are_named():
         plan_drain(ledger(p0=5, p1=7, p2=9), (TOPIC,), facts=facts((6, 9), (20, 30), (0, 9)))
 
     assert caught.value.table == "orders"
-    assert caught.value.ranges == f"{TOPIC}/0 [5, 6), {TOPIC}/1 [7, 20)"
+    assert caught.value.decision == f"orders={TOPIC}/0:5-6,{TOPIC}/1:7-20"
+    assert f"accept_gap: `{caught.value.decision}`" in str(caught.value)
 
 
 def test_a_topic_that_was_emptied_behind_the_ledger_is_no_loss_and_before_it_is_one():
@@ -29,18 +30,23 @@ def test_a_topic_that_was_emptied_behind_the_ledger_is_no_loss_and_before_it_is_
     with pytest.raises(OffsetsLostError) as caught:
         plan_drain(ledger(p0=5), (TOPIC,), facts=facts((8, 8)))
 
-    assert caught.value.ranges == f"{TOPIC}/0 [5, 8)"
+    assert caught.value.decision == f"orders={TOPIC}/0:5-8"
 
 
 def test_a_partition_that_appeared_owes_its_records_from_the_first_on():
     with pytest.raises(OffsetsLostError) as caught:
         plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 5), (3, 4)))
 
-    assert caught.value.ranges == f"{TOPIC}/1 [0, 3)"
+    assert caught.value.decision == f"orders={TOPIC}/1:0-3"
 
 
 def test_an_accepted_gap_moves_the_end_and_stays_in_the_ledger():
-    plan = plan_drain(ledger(p0=5, p1=7), (TOPIC,), facts=facts((6, 9), (0, 7), (3, 4)), decided=ACCEPT)
+    plan = plan_drain(
+        ledger(p0=5, p1=7),
+        (TOPIC,),
+        facts=facts((6, 9), (0, 7), (3, 4)),
+        decided=accept(f"{TOPIC}/0:5-6, {TOPIC}/2:0-3"),
+    )
 
     assert plan.ledger.sources[SOURCE] == {
         0: Progress(floor=0, end=6, gaps=((5, 6),)),
@@ -53,20 +59,57 @@ def test_an_accepted_gap_moves_the_end_and_stays_in_the_ledger():
 
 
 def test_an_accepted_gap_is_work_even_where_nothing_else_is_new():
-    assert not plan_drain(ledger(p0=5), (TOPIC,), facts=facts((8, 8)), decided=ACCEPT).is_idle
+    assert not plan_drain(
+        ledger(p0=5), (TOPIC,), facts=facts((8, 8)), decided=accept(f"{TOPIC}/0:5-8")
+    ).is_idle
 
 
-def test_accepting_where_nothing_is_lost_changes_nothing():
-    plan = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 5)), decided=ACCEPT)
+@pytest.mark.parametrize("named", ["", f"{TOPIC}/0:0-3", f"{TOPIC}/1:0-3", "yes", f"{TOPIC}/0:6-9"])
+def test_a_decision_about_anything_else_changes_nothing_and_prints_what_it_would_be(named):
+    with pytest.raises(DecisionOutdatedError) as caught:
+        plan_drain(ledger(p0=5), (TOPIC,), facts=facts((9, 9)), decided=accept(named))
 
-    assert (plan.is_idle, plan.ledger) == (True, ledger(p0=5))
+    assert caught.value.standing == f"`orders={TOPIC}/0:5-9`"
+    assert caught.value.named == (f"`orders={named}`" if named else "nothing")
+
+
+def test_a_decision_about_what_is_not_lost_is_refused():
+    with pytest.raises(DecisionOutdatedError) as caught:
+        plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 9)), decided=accept(f"{TOPIC}/0:5-9"))
+
+    assert caught.value.standing == "nothing"
+
+
+def test_a_run_of_monday_that_is_cleared_on_friday_gives_up_nothing_that_friday_lost():
+    monday = accept(f"{TOPIC}/0:5-8")
+    after = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((8, 9)), decided=monday).ledger
+
+    with pytest.raises(DecisionOutdatedError) as caught:
+        plan_drain(after, (TOPIC,), facts=facts((20, 30)), decided=monday)
+
+    assert caught.value.standing == f"`orders={TOPIC}/0:8-20`"
+
+
+def test_a_decision_of_an_older_incarnation_is_carried_out_already():
+    sources = {f"{TOPIC}@id0": {0: Progress(floor=0, end=8, gaps=((5, 8),))}, SOURCE: {0: Progress.begun(0)}}
+    plan = plan_drain(ledger_of(sources), (TOPIC,), facts=facts((0, 0)), decided=accept(f"{TOPIC}/0:5-8"))
+
+    assert plan.is_idle
 
 
 def test_a_second_try_with_the_same_parameter_finds_it_done():
-    first = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((8, 9)), decided=ACCEPT)
-    again = plan_drain(first.ledger, (TOPIC,), facts=facts((8, 9)), decided=ACCEPT)
+    first = plan_drain(ledger(p0=5), (TOPIC,), facts=facts((8, 9)), decided=accept(f"{TOPIC}/0:5-8"))
+    again = plan_drain(first.ledger, (TOPIC,), facts=facts((8, 9)), decided=accept(f"{TOPIC}/0:5-8"))
 
     assert (again.amends, again.ledger, again.start) == (False, first.ledger, {TOPIC: {0: 8}})
+
+
+def accept(named: str) -> Decided:
+    """As a run asks for it."""
+    request = JobRequest(
+        job=Job.BRONZE_INGEST, pipeline="shop", tables=(), accept_gap=(f"orders={named}", "other=x")
+    )
+    return Decided.about("orders", request)
 
 
 def several(monday: Progress) -> tuple[dict[str, dict[int, Progress]], ClusterFacts]:
@@ -88,13 +131,14 @@ def test_a_topic_of_a_pattern_that_vanished_before_it_was_read_whole_is_a_loss()
     with pytest.raises(OffsetsLostError) as caught:
         plan_drain(ledger_of(sources), (DAYS[1],), facts=kafka, by_pattern=True)
 
-    assert caught.value.ranges == f"{DAYS[0]}/0 [9, 12)"
+    assert caught.value.decision == f"orders={DAYS[0]}/0:9-12"
 
 
 def test_what_a_vanished_topic_still_held_may_be_accepted_as_a_gap():
     sources, kafka = several(Progress(floor=0, end=9, seen=12))
     known = ledger_of(sources)
-    plan = plan_drain(known, (DAYS[1],), facts=kafka, by_pattern=True, decided=ACCEPT)
+    given_up = accept(f"{DAYS[0]}/0:9-12")
+    plan = plan_drain(known, (DAYS[1],), facts=kafka, by_pattern=True, decided=given_up)
     again = plan_drain(plan.ledger, (DAYS[1],), facts=kafka, by_pattern=True)
 
     assert plan.ledger.sources[f"{DAYS[0]}@id1"][0] == Progress(floor=0, end=12, gaps=((9, 12),))

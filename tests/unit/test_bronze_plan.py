@@ -152,4 +152,4 @@ def test_records_that_age_out_behind_a_stated_start_are_missed():
     with pytest.raises(OffsetsLostError) as caught:
         plan_drain(first.ledger, (TOPIC,), facts=facts((9, 9)), start=start)
 
-    assert caught.value.ranges == f"{TOPIC}/0 [5, 9)"
+    assert caught.value.decision == f"orders={TOPIC}/0:5-9"

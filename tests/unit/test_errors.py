@@ -86,11 +86,11 @@ def test_every_error_can_be_said(cls):
 
 
 def test_an_error_becomes_what_a_result_carries():
-    error = OffsetsLostError(table="orders", ranges="t/0 [5, 7)")
+    error = OffsetsLostError(table="orders", decision="orders=t/0:5-7")
 
     assert error.as_table_error() == TableError(
         code="OFFSETS_LOST",
         exit_code=ExitCode.DATA,
-        sentence="Kafka no longer holds records that orders has not read: t/0 [5, 7)",
+        sentence="Kafka no longer holds records that orders has not read; accept_gap: `orders=t/0:5-7`",
         advice=OffsetsLostError.advice,
     )

@@ -124,8 +124,8 @@ def test_a_fill_of_what_is_no_gap_is_no_step(span):
         PROGRESS.filled(span)
 
 
-@pytest.mark.parametrize("epoch", [0, 1, 2])
-def test_an_epoch_never_comes_again(epoch):
+@pytest.mark.parametrize("epoch", [0, 1, 2, 2**53, 2**63])
+def test_an_epoch_never_comes_again_nor_leaves_its_bounds(epoch):
     with pytest.raises(ValueError, match="does not follow"):
         PROGRESS.in_epoch(epoch)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.config.settings import Connection, Role, connection_from_environment
 from cdc_lakehouse.config.storage_settings import StorageSettings, storage_settings
 from cdc_lakehouse.contract import JobRequest
-from cdc_lakehouse.errors import InvalidPipelineError
+from cdc_lakehouse.errors import UnknownNameError
 from cdc_lakehouse.lake.attempts import RunningAttempt
 from cdc_lakehouse.lake.names import Lake, new_attempt
 
@@ -105,14 +106,10 @@ def _chosen(pipeline: Pipeline, request: JobRequest) -> tuple[Table, ...]:
 
 
 def _refuse_unknown(pipeline: Pipeline, request: JobRequest) -> None:
-    known = {table.name for table in pipeline.tables}
-    for name in request.tables:
-        if name not in known:
-            problem = f"has no table {name!r}; it has {', '.join(sorted(known))}"
-            raise InvalidPipelineError(file=f"{pipeline.name}.yaml", where="", problem=problem)
-    if request.group is not None and request.group not in pipeline.groups:
-        problem = f"has no group {request.group!r}; it has {', '.join(pipeline.groups)}"
-        raise InvalidPipelineError(file=f"{pipeline.name}.yaml", where="", problem=problem)
+    tables = [table.name for table in pipeline.tables]
+    _require_known("--tables", request.tables, among=tables, kind="table", pipeline=pipeline.name)
+    groups = () if request.group is None else (request.group,)
+    _require_known("--group", groups, among=pipeline.groups, kind="group", pipeline=pipeline.name)
 
 
 def _refuse_decisions_beside(pipeline: Pipeline, tables: tuple[Table, ...], request: JobRequest) -> None:
@@ -120,8 +117,14 @@ def _refuse_decisions_beside(pipeline: Pipeline, tables: tuple[Table, ...], requ
 
     A group that discovers its tables is told those of the other groups too: they are decided on there.
     """
-    meant = tables if request.group is None else pipeline.tables
-    beside = tables_decided_on(request) - {table.name for table in meant}
-    if beside:
-        problem = f"a decision names {', '.join(sorted(beside))}, no table of this run"
-        raise InvalidPipelineError(file=f"{pipeline.name}.yaml", where="", problem=problem)
+    meant = [table.name for table in (tables if request.group is None else pipeline.tables)]
+    for parameter, asked in tables_decided_on(request).items():
+        _require_known(parameter, asked, among=meant, kind="table", pipeline=pipeline.name)
+
+
+def _require_known(
+    parameter: str, asked: Iterable[str], *, among: Iterable[str], kind: str, pipeline: str
+) -> None:
+    error = UnknownNameError.of(parameter, asked, known=among, kind=kind, pipeline=pipeline)
+    if error is not None:
+        raise error

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest
+from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest, table_named_by
 from cdc_lakehouse.errors import NotSupportedYetError
 
 _LATER = ("from_time", "until_time")
@@ -51,7 +51,12 @@ def _cases(
 @click.option("--try", "try_number", type=int, default=1, help="… and the number of the try.")
 @click.option("--from-time", help="First instant of a backfill.")
 @click.option("--until-time", help="First instant behind a backfill.")
-@click.option("--accept-gap", multiple=True, metavar="TABLE", help="Go on behind records that are lost.")
+@click.option(
+    "--accept-gap",
+    multiple=True,
+    metavar="TABLE=OFFSETS",
+    help="Go on without records that are lost, as OFFSETS_LOST names them.",
+)
 @click.option(
     "--source-epoch",
     multiple=True,
@@ -60,7 +65,10 @@ def _cases(
     help="The source, or its topic, is another incarnation from here on.",
 )
 @click.option(
-    "--acknowledge-foreign", multiple=True, metavar="TABLE", help="Rows were changed by hand, and meant so."
+    "--acknowledge-foreign",
+    multiple=True,
+    metavar="TABLE=COMMIT",
+    help="Rows were changed by hand, and meant so, as FOREIGN_COMMIT names it.",
 )
 @click.option("--fill-gaps", multiple=True, metavar="TABLE", help="Read what is missing and Kafka still has.")
 @click.option(
@@ -114,10 +122,10 @@ def refuse_options_without_effect(request: JobRequest) -> None:
             raise NotSupportedYetError(feature=option if name in _LATER else f"{option} of {request.job}")
 
 
-def tables_decided_on(request: JobRequest) -> set[str]:
-    """Every table that a decision of this run names."""
-    by_name = (*request.accept_gap, *request.acknowledge_foreign, *request.fill_gaps)
-    return {*by_name, *request.source_epoch, *request.close_cases, *request.reopen_cases}
+def tables_decided_on(request: JobRequest) -> dict[str, set[str]]:
+    """Return the tables that each decision of this run names, by the parameter."""
+    names = [name for of_job in _OF_A_JOB.values() for name in of_job]
+    return {name: {table_named_by(value) for value in getattr(request, name)} for name in names}
 
 
 def _airflow(options: dict[str, Any]) -> AirflowContext | None:

@@ -1,31 +1,42 @@
-"""What a person decided about one table with the parameters of a run; nothing of it outlives the run."""
+"""What a person decided about one table with the parameters of a run; nothing of it outlives the run.
+
+A decision that gives something up names what it is about, as the error sentence printed it: a run that is
+cleared next week decides about what its person saw, never about what has happened since.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cdc_lakehouse.contract import JobRequest
-from cdc_lakehouse.errors import SourceEpochOldError
+from cdc_lakehouse.contract import MAX_SOURCE_EPOCH, JobRequest, table_named_by
+from cdc_lakehouse.errors import DecisionOutdatedError, SourceEpochOldError, SourceEpochTooHighError
 from cdc_lakehouse.lake.ledger import Ledger
+
+MOST_EPOCHS_AHEAD = 1_000_000_000
+"""Dates may be numbers (20260731); a slip of the keyboard may not use up all numbers that there are."""
+
+Named = frozenset[str]
+"""What a decision names behind `<table>=`; empty where it names nothing, which is never enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    accept_gap: bool = False
-    """Go on behind records that Kafka no longer holds."""
+    accept_gap: Named | None = None
+    """Offsets that Kafka no longer holds and that are given up, as `losses.names_of` writes them."""
     source_epoch: int | None = None
     """The source, or its topic, is another incarnation from here on."""
-    acknowledge_foreign: bool = False
-    """Commits that are not ours were meant; go on from what the table holds now."""
+    acknowledge_foreign: Named | None = None
+    """The commit that is not ours and was meant, as `TableState.foreign_name` writes it."""
     fill_gaps: bool = False
     """Read what the table is known to miss, as far as Kafka still holds it."""
 
     @classmethod
     def about(cls, table: str, request: JobRequest) -> Decided:
         return cls(
-            accept_gap=table in request.accept_gap,
+            accept_gap=_named(table, request.accept_gap),
             source_epoch=request.source_epoch.get(table),
-            acknowledge_foreign=table in request.acknowledge_foreign,
+            acknowledge_foreign=_named(table, request.acknowledge_foreign),
             fill_gaps=table in request.fill_gaps,
         )
 
@@ -36,10 +47,38 @@ class Decided:
             return None
         if asked <= ledger.epoch:
             raise SourceEpochOldError(table=ledger.table, asked=asked, known=ledger.epoch)
+        highest = min(ledger.epoch + MOST_EPOCHS_AHEAD, MAX_SOURCE_EPOCH)
+        if asked > highest:
+            raise SourceEpochTooHighError(
+                table=ledger.table, asked=asked, known=ledger.epoch, highest=highest
+            )
         return asked
 
 
 NOTHING = Decided()
+
+
+def require_what_stands(parameter: str, *, table: str, named: Named, standing: Named) -> None:
+    """Raise `DecisionOutdatedError` unless the decision names exactly what there is to decide."""
+    if named != standing:
+        raise DecisionOutdatedError(
+            parameter=parameter,
+            table=table,
+            named=f"`{decision_text(table, named)}`" if named else "nothing",
+            standing=f"`{decision_text(table, standing)}`" if standing else "nothing",
+        )
+
+
+def decision_text(table: str, named: Iterable[str]) -> str:
+    """Return `<table>=<what it names>`, ready to be pasted into the form."""
+    return f"{table}={','.join(sorted(named))}"
+
+
+def _named(table: str, values: Iterable[str]) -> Named | None:
+    """Return what `<table>=<a>,<b>` values name of this table; None where none is about it."""
+    own = [value.partition("=")[2] for value in values if table_named_by(value) == table]
+    pieces = (piece.strip() for value in own for piece in value.split(","))
+    return frozenset(filter(None, pieces)) if own else None
 
 
 def _opened(ledger: Ledger) -> set[int]:

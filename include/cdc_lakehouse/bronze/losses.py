@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
+from cdc_lakehouse.bronze.decided import Named, decision_text, require_what_stands
 from cdc_lakehouse.bronze.incarnations import current_source
-from cdc_lakehouse.errors import KafkaMovedError
+from cdc_lakehouse.errors import KafkaMovedError, OffsetsLostError
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, topic_of
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, incarnations, topic_of
 from cdc_lakehouse.lake.progress import Progress, Span
+
+_NAME = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)/(?P<partition>[0-9]+):(?P<start>[0-9]+)-(?P<until>[0-9]+)")
 
 
 def aged_out(ledger: Ledger, topics: Iterable[TopicFacts], sources: Mapping[str, str]) -> Ranges:
@@ -44,13 +48,39 @@ def unread(ledger: Ledger, sources: Iterable[str]) -> Ranges:
     return {source: partitions for source, partitions in found.items() if partitions}
 
 
-def in_words(lost: Ranges) -> str:
-    """`shop.public.orders/0 [5, 9)`, all of them: an operator decides on exactly these."""
-    return ", ".join(
-        f"{topic_of(source)}/{partition} [{start}, {until})"
-        for source, partitions in sorted(lost.items())
-        for partition, (start, until) in sorted(partitions.items())
+def is_given_up(ledger: Ledger, lost: Ranges, *, named: Named | None) -> bool:
+    """Whether a person gave up exactly what is `lost`; False where nothing is.
+
+    What a decision names and the table has behind it was carried out by an earlier try. Raises
+    `OffsetsLostError` where nobody decided, and `DecisionOutdatedError` where it was about something else.
+    """
+    if named is None:
+        if lost:
+            raise OffsetsLostError(table=ledger.table, decision=decision_text(ledger.table, names_of(lost)))
+        return False
+    if not lost and named and all(_is_behind(ledger, each) for each in named):
+        return False
+    require_what_stands("accept_gap", table=ledger.table, named=named, standing=names_of(lost))
+    return bool(lost)
+
+
+def names_of(lost: Ranges) -> Named:
+    """Return `shop.public.orders/0:5-9` for offsets 5 to 8, and so on: a person decides on exactly these."""
+    return frozenset(
+        f"{topic_of(source)}/{partition}:{start}-{until}"
+        for source, partitions in lost.items()
+        for partition, (start, until) in partitions.items()
     )
+
+
+def _is_behind(ledger: Ledger, name: str) -> bool:
+    """Whether some incarnation of the topic was passed up to the end of the named offsets."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return False
+    partition, until = int(found["partition"]), int(found["until"])
+    ends = (ledger.end(source, partition) for source in incarnations(ledger, found["topic"]))
+    return any(end is not None and end >= until for end in ends)
 
 
 def told(lost: Ranges) -> dict[str, dict[str, list[int]]]:

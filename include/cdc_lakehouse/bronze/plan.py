@@ -9,11 +9,10 @@ from typing import Any
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.fill_plan import NO_FILL, FillPlan, plan_fill
 from cdc_lakehouse.bronze.incarnations import sources_of
-from cdc_lakehouse.bronze.losses import aged_out, in_words, told, unread, vanished
+from cdc_lakehouse.bronze.losses import aged_out, is_given_up, told, unread, vanished
 from cdc_lakehouse.bronze.start import NO_START, Start, Starts
 from cdc_lakehouse.errors import (
     KafkaMovedError,
-    OffsetsLostError,
     SupersededError,
     TopicMissingError,
     TopicUnavailableError,
@@ -127,11 +126,9 @@ def plan_drain(
     epoch = decided.epoch_to_open(ledger)
     sources = sources_of(ledger, found, facts=facts, epoch=epoch)
     lost = {**aged_out(ledger, found, sources), **(vanished(ledger, facts) if by_pattern else {})}
-    if lost and not decided.accept_gap:
-        raise OffsetsLostError(table=ledger.table, ranges=in_words(lost))
     decisions = dict(healed or {})
     after = ledger
-    if lost:
+    if is_given_up(ledger, lost, named=decided.accept_gap):
         after = _behind(after, lost)
         decisions["accept_gap"] = told(lost)
     if epoch is not None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.bronze.decided import NOTHING, Decided
+from cdc_lakehouse.bronze.decided import NOTHING, Decided, require_what_stands
 from cdc_lakehouse.bronze.incarnations import doubtful
 from cdc_lakehouse.bronze.plan import DrainPlan, never_read, plan_drain
 from cdc_lakehouse.bronze.standing import after_edit, after_restore, recovered
@@ -20,7 +20,7 @@ from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
-from cdc_lakehouse.lake.state import TableState, foreign_commit, look_into
+from cdc_lakehouse.lake.state import TableState, foreign_commit, foreign_name, look_into, step_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,6 +92,7 @@ def standing(uri: str, empty: Ledger, *, decided: Decided, session: SessionOf | 
     """From the log; `session` is asked for only where nothing but the rows can tell."""
     state = look_into(uri, table=empty.table)
     if state is None:
+        _refuse_what_does_not_stand(empty.table, decided, state)
         return Standing(empty, {})
     if state.ledger is not None:
         _refuse_other(state.ledger, empty, uri=uri)
@@ -102,9 +103,8 @@ def standing(uri: str, empty: Ledger, *, decided: Decided, session: SessionOf | 
 def _judged(
     uri: str, empty: Ledger, state: TableState, *, decided: Decided, session: SessionOf | None
 ) -> _Healed:
+    _refuse_what_does_not_stand(empty.table, decided, state)
     if state.foreign:
-        if not decided.acknowledge_foreign:
-            raise foreign_commit(state, table=empty.table)
         return _acknowledged(uri, empty, state, session=session)
     if state.is_lost:
         return _recovered(uri, empty, state, session=session)
@@ -114,13 +114,35 @@ def _judged(
     return state.ledger or empty, {}
 
 
+def _refuse_what_does_not_stand(table: str, decided: Decided, state: TableState | None) -> None:
+    """Let a foreign commit pass only where a person names it, and a decision only where it names one.
+
+    One of a step before the table's own was carried out by an earlier try.
+    """
+    foreign = state is not None and bool(state.foreign)
+    named = decided.acknowledge_foreign
+    if named is None:
+        if state is not None and foreign:
+            raise foreign_commit(state, table=table, of_bronze=True)
+        return
+    if not foreign and named and all(_is_carried_out(each, state) for each in named):
+        return
+    standing = frozenset({foreign_name(state)}) if state is not None and foreign else frozenset[str]()
+    require_what_stands("acknowledge_foreign", table=table, named=named, standing=standing)
+
+
+def _is_carried_out(name: str, state: TableState | None) -> bool:
+    step = step_in(name)
+    return state is not None and step is not None and step < state.seq
+
+
 def _acknowledged(uri: str, empty: Ledger, state: TableState, *, session: SessionOf | None) -> _Healed:
     if state.ledger is None or state.stated is None:
         return _recovered(uri, empty, state, session=session)
     if state.restored is not None:
         return after_restore(state, state.ledger)
     if session is None:
-        raise foreign_commit(state, table=empty.table)
+        raise foreign_commit(state, table=empty.table, of_bronze=True)
     from cdc_lakehouse.bronze.held_rows import changed_rows  # who only looks does not pay for Spark
 
     found = changed_rows(session(), uri, ours=state.ledger, stated=state.stated)

@@ -25,6 +25,9 @@
     │   ├── PlaceholderDiffersError   PLACEHOLDER_DIFFERS
     │   ├── UndiscoverableTopicError  UNDISCOVERABLE_TOPIC
     │   ├── SourceEpochOldError       SOURCE_EPOCH_OLD
+    │   ├── SourceEpochTooHighError   SOURCE_EPOCH_TOO_HIGH
+    │   ├── DecisionOutdatedError     DECISION_OUTDATED
+    │   ├── UnknownNameError          UNKNOWN_NAME
     │   ├── CaseUnknownError          CASE_UNKNOWN
     │   ├── VersionMismatchError      VERSION_MISMATCH
     │   ├── UnsafeStoreError          UNSAFE_STORE
@@ -74,6 +77,7 @@ from __future__ import annotations
 from cdc_lakehouse.errors.configuration import (
     CaseUnknownError,
     ConfigError,
+    DecisionOutdatedError,
     DeletedRowsKeptError,
     HistoryColumnsUnknownError,
     HistoryShapeChangedError,
@@ -87,7 +91,9 @@ from cdc_lakehouse.errors.configuration import (
     PlaceholderDiffersError,
     ShapeChangedError,
     SourceEpochOldError,
+    SourceEpochTooHighError,
     UndiscoverableTopicError,
+    UnknownNameError,
     UnprovenSourceError,
     UnsafeStoreError,
     UnsupportedTypeError,
@@ -160,6 +166,7 @@ __all__ = [
     "ConfigError",
     "ConnectUnavailableError",
     "DataError",
+    "DecisionOutdatedError",
     "DeletedRowsKeptError",
     "FilesGoneError",
     "ForeignCommitError",
@@ -195,6 +202,7 @@ __all__ = [
     "ShapeChangedError",
     "SilverDiffersError",
     "SourceEpochOldError",
+    "SourceEpochTooHighError",
     "SourceTableMissingError",
     "SourceUnavailableError",
     "SourceWentBackError",
@@ -206,6 +214,7 @@ __all__ = [
     "TopicUnavailableError",
     "UndiscoverableTopicError",
     "UnknownKeyHeldError",
+    "UnknownNameError",
     "UnknownSchemaError",
     "UnprovenSourceError",
     "UnsafeStoreError",

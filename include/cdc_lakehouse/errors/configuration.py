@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Self
+
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.errors.tree import LakehouseError
+
+MOST_NAMES = 30
+"""In a sentence."""
 
 
 class ConfigError(LakehouseError):
@@ -104,6 +111,71 @@ class SourceEpochOldError(ConfigError):
     table: str
     asked: int
     known: int
+
+
+class SourceEpochTooHighError(ConfigError):
+    code = "SOURCE_EPOCH_TOO_HIGH"
+    sentence = (
+        "source_epoch {asked} of {table} is too far above {known}, the one it stands in; {highest} is the "
+        "highest now"
+    )
+    advice = "Trigger the DAG with the next number. Numbers that are left out are gone for good."
+    table: str
+    asked: int
+    known: int
+    highest: int
+
+
+class DecisionOutdatedError(ConfigError):
+    code = "DECISION_OUTDATED"
+    sentence = "{parameter} of {table} names {named}, but what there is to decide is {standing}"
+    advice = (
+        "Nothing was changed. A run that is cleared keeps the decision that it was triggered with. If you "
+        "mean what the sentence prints, trigger a new run with it, copied as it stands; if it prints "
+        "nothing, trigger one with an empty form."
+    )
+    parameter: str
+    table: str
+    named: str
+    """What the decision is about, or `nothing`."""
+    standing: str
+    """The decision that would be about what the table is in now, or `nothing`."""
+
+
+class UnknownNameError(ConfigError):
+    code = "UNKNOWN_NAME"
+    sentence = "{parameter} names {asked}, which is no {kind} of this run of {pipeline}; there is {known}"
+    advice = "Nothing was done. Start again with a name as `make tables` lists it."
+    parameter: str
+    """Of the form, or the option of the command line."""
+    asked: str
+    kind: str
+    pipeline: str
+    known: str
+
+    @classmethod
+    def of(
+        cls, parameter: str, asked: Iterable[str], *, known: Iterable[str], kind: str, pipeline: str
+    ) -> Self | None:
+        """Return the error that names what is not among the `known`; None where all are."""
+        names = set(known)
+        unknown = sorted(set(asked) - names)
+        if not unknown:
+            return None
+        return cls(
+            parameter=parameter,
+            asked=", ".join(map(repr, unknown)),
+            kind=kind,
+            pipeline=pipeline,
+            known=_listed(names, like=unknown[0]),
+        )
+
+
+def _listed(names: set[str], *, like: str) -> str:
+    """Return the names that `like` may have been meant for first, then others, as many as one reads."""
+    found = list(dict.fromkeys([*get_close_matches(like, names), *sorted(names)]))
+    more = f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
+    return ", ".join(found[:MOST_NAMES]) + more if found else "none"
 
 
 class CaseUnknownError(ConfigError):

@@ -13,14 +13,15 @@ class DataError(LakehouseError):
 class OffsetsLostError(DataError):
     code = "OFFSETS_LOST"
     snapshot = "blocking"
-    sentence = "Kafka no longer holds records that {table} has not read: {ranges}"
+    sentence = "Kafka no longer holds records that {table} has not read; accept_gap: `{decision}`"
     advice = (
-        "Retention was faster than the ingest, or the topic is gone. Trigger the DAG with accept_gap for "
-        "this table: it goes on and keeps them in its ledger as missing. Then take a new snapshot."
+        "Retention was faster than the ingest, or the topic is gone. To go on without these offsets trigger "
+        "the DAG with this accept_gap, copied as it stands: the ledger keeps them as missing. Then take a "
+        "new snapshot."
     )
     table: str
-    ranges: str
-    """`<topic>/<partition> [from, until)`, all of them."""
+    decision: str
+    """`<table>=<topic>/<partition>:<from>-<until>,…`, all of them; `until` is the first that is there."""
 
 
 class TopicMissingError(DataError):
@@ -215,16 +216,21 @@ class UnsupportedEventError(DataError):
 
 class ForeignCommitError(DataError):
     code = "FOREIGN_COMMIT"
-    sentence = "version {version} of {table} ({operation}) changed data and is not ours; ours was {ours}"
+    sentence = (
+        "version {version} of {table} ({operation}) changed data and is not ours; ours was {ours}{decision}"
+    )
     advice = (
         "Somebody restored or edited the table by hand. Bronze: RESTORE it to our version, or leave it as it "
-        "is, then trigger the DAG with acknowledge_foreign for this table. Silver: rebuild it (runbook)."
+        "is; then trigger the DAG with the acknowledge_foreign that the newest run prints, copied as it "
+        "stands. Silver: rebuild it (runbook)."
     )
     table: str
     version: int
     operation: str
     ours: int
     """Newest version whose data is as we wrote it."""
+    decision: str
+    """`; acknowledge_foreign: …` of a bronze table, else nothing."""
 
 
 class ForeignRowsError(DataError):
@@ -232,7 +238,10 @@ class ForeignRowsError(DataError):
     sentence = (
         "bronze of {table} cannot be acknowledged as it is, compared with our version {ours}: {problem}"
     )
-    advice = "RESTORE the table to that version, then trigger the DAG with acknowledge_foreign again."
+    advice = (
+        "RESTORE the table to that version, then trigger the DAG with the acknowledge_foreign that the next "
+        "run prints."
+    )
     table: str
     ours: int
     problem: str

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from cdc_lakehouse.contract import MAX_SOURCE_EPOCH
+
 Span = tuple[int, int]
 """[from, until)."""
 
@@ -158,7 +160,7 @@ class Progress:
         Epochs that records opened behind `at` stay apart from each other, above it. Only for rows that no
         silver has applied: all others keep the epoch that they had.
         """
-        if epoch <= self.epoch:
+        if not self.epoch < epoch <= MAX_SOURCE_EPOCH:
             raise ValueError(f"epoch {epoch} does not follow that of {self}")
         start = self.end if at is None else max(self.floor, min(at, self.end))
         held = self.epochs_of_held()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -20,6 +21,7 @@ from cdc_lakehouse.lake.filesystem import delta_options
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 
 _FIRST_LOOK = 20
+_FOREIGN_NAME = re.compile(r"v(?P<version>[0-9]+)@step(?P<step>[0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +103,30 @@ def look_into(uri: str, *, table: str) -> TableState | None:
     return state
 
 
-def foreign_commit(state: TableState, *, table: str) -> ForeignCommitError:
+def foreign_name(state: TableState) -> str:
+    """Return `v<version>@step<step>` of the newest foreign commit: a person acknowledges exactly this."""
+    return f"v{state.foreign[0].version}@step{state.seq}"
+
+
+def step_in(name: str) -> int | None:
+    """Return the step of a `foreign_name`; None where it is none."""
+    found = _FOREIGN_NAME.fullmatch(name)
+    return None if found is None else int(found["step"])
+
+
+def foreign_commit(state: TableState, *, table: str, of_bronze: bool = False) -> ForeignCommitError:
+    """Return the error; that of bronze prints the decision that takes the commit over."""
     newest = state.foreign[0]
     ours = state.stated if state.stated is not None else 0
     if newest.version < ours and state.ledger is not None:
         ours = state.ledger.applied.follows or 0
-    return ForeignCommitError(table=table, version=newest.version, operation=newest.operation, ours=ours)
+    return ForeignCommitError(
+        table=table,
+        version=newest.version,
+        operation=newest.operation,
+        ours=ours,
+        decision=f"; acknowledge_foreign: `{table}={foreign_name(state)}`" if of_bronze else "",
+    )
 
 
 def _state(delta: DeltaTable, *, table: str) -> TableState:

@@ -1,8 +1,9 @@
 """What a person may decide when triggering a DAG of a pipeline: the form, and what of it a task gets.
 
-Airflow checks the values against these schemas, whether they come from the form or through the API. They
-reach the ingest alone, each group those about its own tables, or in the maintenance DAG the replay of the
-quarantine; and they stand in ledger and report afterwards.
+Airflow checks the form of the values against these schemas, whether they come from the form or through the
+API. Names, and what a decision is about, are free text, since tables may be discovered: the task answers a
+wrong one with what there is. Decisions reach the ingest alone, each group those about its own tables, or in
+the maintenance DAG the replay of the quarantine; and they stand in ledger and report afterwards.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from cdc_lakehouse.config.values import NAME_PATTERN
-from cdc_lakehouse.contract import Job
-from cdc_lakehouse.errors import NotSupportedYetError
+from cdc_lakehouse.contract import MAX_SOURCE_EPOCH, Job, table_named_by
+from cdc_lakehouse.errors import NotSupportedYetError, UnknownNameError
 
 ACCEPT_GAP = "accept_gap"
 SOURCE_EPOCH = "source_epoch"
@@ -35,21 +35,26 @@ _WHO_DECIDES = {
 
 _ABOUT = {
     ACCEPT_GAP: (
-        "Tables that go on behind records which Kafka no longer holds (`OFFSETS_LOST`). The missing ranges "
-        "stay in the ledger and in every report. Afterwards take a new snapshot of the table."
+        "Records that Kafka no longer holds and that are given up: per line one value as `OFFSETS_LOST` "
+        "prints it, like `orders=shop.public.orders/0:120-480`. If more is lost by now, the run changes "
+        "nothing and prints the new value. The offsets stay in the ledger and in every report as missing. "
+        "Afterwards take a new snapshot of the table."
     ),
     SOURCE_EPOCH: (
         'Table and number, like `{"orders": 1}`: its topic was made again, cut, or moved to another '
         "cluster (`TOPIC_RECREATED`, `LOG_CUT`, `CLUSTER_CHANGED`), or its database went back. The number "
-        "must be above the one before; the first is 1."
+        "must be above the one before; the first is 1. Take the next one."
     ),
     ACKNOWLEDGE_FOREIGN: (
-        "Tables whose bronze somebody restored or edited by hand, and meant to (`FOREIGN_COMMIT`). The "
-        "ledger takes over what the table holds; what a RESTORE took back is read from Kafka again."
+        "Bronze tables that somebody restored or edited by hand, and meant to: per line one value as "
+        "`FOREIGN_COMMIT` prints it, like `orders=v12@step9`. If somebody changed the table since, the run "
+        "changes nothing and prints the new value. The ledger takes over what the table holds; what a "
+        "RESTORE took back is read from Kafka again."
     ),
     FILL_GAPS: (
-        "Tables whose `gaps` are read from Kafka, as far as it still holds them; the merge puts their rows "
-        "where they belong. What Kafka no longer holds stays a gap, and the report says so."
+        "Per line the name of a table whose `gaps` are read from Kafka, as far as it still holds them; the "
+        "merge puts their rows where they belong. What Kafka no longer holds stays a gap, and the report "
+        "says so."
     ),
     CLOSE_CASES: (
         "Table and undecodable records that nobody waits for any more, as `make quarantine` lists them: a "
@@ -60,53 +65,63 @@ _ABOUT = {
 }
 
 
-def decision_params(tables: Iterable[str], *, more: bool) -> dict[str, Param]:
-    """The trigger form of a pipeline; empty values decide nothing. `more` tables are known to the job."""
-    names = sorted(tables)
-    name = {"type": "string", "pattern": NAME_PATTERN} if more else {"type": "string", "enum": names}
-    several: dict[str, Any] = {"type": "array", "items": name, "uniqueItems": True}
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
+_LINES: dict[str, Any] = {"type": "array", "items": _TEXT, "uniqueItems": True}
+"""Without examples Airflow's form shows a field with a line per value; with them, a list to choose from."""
+
+
+def decision_params() -> dict[str, Param]:
+    """The trigger form of a pipeline; empty values decide nothing."""
     numbers: dict[str, Any] = {
         "type": "object",
-        "propertyNames": name,
-        "additionalProperties": {"type": "integer", "minimum": 1},
+        "propertyNames": _TEXT,
+        "additionalProperties": {"type": "integer", "minimum": 1, "maximum": MAX_SOURCE_EPOCH},
     }
     return {
-        ACCEPT_GAP: Param([], description_md=_ABOUT[ACCEPT_GAP], examples=names, **several),
+        ACCEPT_GAP: Param([], description_md=_ABOUT[ACCEPT_GAP], **_LINES),
         SOURCE_EPOCH: Param({}, description_md=_ABOUT[SOURCE_EPOCH], **numbers),
-        ACKNOWLEDGE_FOREIGN: Param([], description_md=_ABOUT[ACKNOWLEDGE_FOREIGN], examples=names, **several),
-        FILL_GAPS: Param([], description_md=_ABOUT[FILL_GAPS], examples=names, **several),
+        ACKNOWLEDGE_FOREIGN: Param([], description_md=_ABOUT[ACKNOWLEDGE_FOREIGN], **_LINES),
+        FILL_GAPS: Param([], description_md=_ABOUT[FILL_GAPS], **_LINES),
     }
 
 
-def case_params(tables: Iterable[str], *, more: bool) -> dict[str, Param]:
+def case_params() -> dict[str, Param]:
     """The trigger form of a pipeline's maintenance."""
-    names = sorted(tables)
-    name = {"type": "string", "pattern": NAME_PATTERN} if more else {"type": "string", "enum": names}
     asked = {"type": "array", "items": {"type": "string", "pattern": _CASE_PATTERN}, "minItems": 1}
-    by_table: dict[str, Any] = {"type": "object", "propertyNames": name, "additionalProperties": asked}
+    by_table: dict[str, Any] = {"type": "object", "propertyNames": _TEXT, "additionalProperties": asked}
     return {each: Param({}, description_md=_ABOUT[each], **by_table) for each in CASE_DECISIONS}
 
 
-def decided(conf: Mapping[str, Any] | None, *, job: Job, tables: Iterable[str] | None) -> dict[str, Any]:
+def decided(
+    conf: Mapping[str, Any] | None,
+    *,
+    job: Job,
+    pipeline: str,
+    tables: Iterable[str] | None,
+    known: Iterable[str] | None,
+) -> dict[str, Any]:
     """Fields of the `JobRequest` for `tables`, or for whichever the job discovers.
 
-    Raises for what no task of this run would do.
+    `known` are all tables of the pipeline, None where some are discovered: then the job that discovers them
+    refuses a name that nobody has. Raises for what no task of this run would do.
     """
     given = {name: value for name, value in (conf or {}).items() if value}
     strange = sorted(given.keys() - set(_WHO_DECIDES[job]))
     if strange:
         raise NotSupportedYetError(feature=f"a run with parameters ({', '.join(strange)})")
+    if job not in (Job.BRONZE_INGEST, Job.QUARANTINE_REPLAY):
+        return {}
+    if known is not None:
+        _require_known(given, set(known), pipeline=pipeline)
     if job is Job.QUARANTINE_REPLAY:
         return {
             name: {table: tuple(asked) for table, asked in given.get(name, {}).items()}
             for name in CASE_DECISIONS
         }
-    if job is not Job.BRONZE_INGEST:
-        return {}
     own = None if tables is None else set(tables)
 
-    def of_ours(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if own is None or name in own)
+    def of_ours(values: Iterable[str]) -> tuple[str, ...]:
+        return tuple(value for value in values if own is None or table_named_by(value) in own)
 
     epochs = given.get(SOURCE_EPOCH, {})
     return {
@@ -115,3 +130,12 @@ def decided(conf: Mapping[str, Any] | None, *, job: Job, tables: Iterable[str] |
         ACKNOWLEDGE_FOREIGN: of_ours(given.get(ACKNOWLEDGE_FOREIGN, ())),
         FILL_GAPS: of_ours(given.get(FILL_GAPS, ())),
     }
+
+
+def _require_known(given: Mapping[str, Any], known: set[str], *, pipeline: str) -> None:
+    """Raise for a table that no group of the pipeline has: each group would leave it to the others."""
+    for parameter, values in given.items():
+        tables = map(table_named_by, values)
+        error = UnknownNameError.of(parameter, tables, known=known, kind="table", pipeline=pipeline)
+        if error is not None:
+            raise error

@@ -59,9 +59,13 @@ class SparkJobOperator(SparkSubmitOperator):
         connections: Connections,
         group: str | None = None,
         by_name: bool = True,
+        known: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """`by_name` is false where tables are discovered: then all of the group or pipeline are meant."""
+        """`by_name` is false where tables are discovered: then all of the group or pipeline are meant.
+
+        `known` are all tables of the pipeline, unless some are discovered.
+        """
         super().__init__(
             application=str(SPARK_JOBS / f"{job}.py"),
             conn_id=connections.spark,
@@ -74,6 +78,7 @@ class SparkJobOperator(SparkSubmitOperator):
         self.tables = list(tables)
         self.group = group
         self.by_name = by_name
+        self.known = None if known is None else tuple(known)
         self.connection_ids = connection_ids(job, connections)
         self.wished_connection_ids = wished_connection_ids(job, connections)
         self._child: ChildProcess | None = None
@@ -148,7 +153,13 @@ class SparkJobOperator(SparkSubmitOperator):
             airflow=AirflowContext(
                 dag_id=ti.dag_id, run_id=ti.run_id, task_id=ti.task_id, try_number=ti.try_number
             ),
-            **decided(context["dag_run"].conf, job=self.job, tables=self.tables if self.by_name else None),
+            **decided(
+                context["dag_run"].conf,
+                job=self.job,
+                pipeline=self.pipeline,
+                tables=self.tables if self.by_name else None,
+                known=self.known,
+            ),
         )
 
     def _remember(self, child: ChildProcess) -> None:

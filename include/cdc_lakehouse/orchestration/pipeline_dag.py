@@ -56,10 +56,8 @@ def pool_name(pipeline: Pipeline) -> str:
 
 def pipeline_dag(pipeline: Pipeline) -> DAG:
     """`cdc_<pipeline>`: one column of tasks per group."""
-    known = [table.name for table in pipeline.tables]
-    params = decision_params(known, more=pipeline.discover is not None)
     text = runbook.dag_text(pipeline)
-    with _dag(pipeline, suffix="", cron=pipeline.schedule, text=text, params=params) as dag:
+    with _dag(pipeline, suffix="", cron=pipeline.schedule, text=text, params=decision_params()) as dag:
         watched = [
             task
             for group, tables in pipeline.groups.items()
@@ -72,8 +70,7 @@ def pipeline_dag(pipeline: Pipeline) -> DAG:
 def maintenance_dag(pipeline: Pipeline) -> DAG:
     """`cdc_<pipeline>_maintenance`: each job for all tables, cleared alone."""
     cron, text = pipeline.maintenance.schedule, runbook.maintenance_text(pipeline)
-    params = case_params([table.name for table in pipeline.tables], more=pipeline.discover is not None)
-    with _dag(pipeline, suffix="_maintenance", cron=cron, text=text, params=params) as dag:
+    with _dag(pipeline, suffix="_maintenance", cron=cron, text=text, params=case_params()) as dag:
         inlets = assets(pipeline.name, layers=["bronze", "silver"], tables=pipeline.tables)
         tables, by_name = pipeline.tables, pipeline.discover is None
         trigger_rule = TriggerRule.NONE_SKIPPED
@@ -149,6 +146,7 @@ def _job(pipeline: Pipeline, job: Job, tables: tuple[Table, ...], **options: Any
         pipeline=pipeline.name,
         tables=names,
         connections=pipeline.connections,
+        known=None if pipeline.discover is not None else [table.name for table in pipeline.tables],
         doc_md=runbook.job_text(job, tables=names, more=not options.get("by_name", True)),
         **options,
     )
