@@ -181,7 +181,8 @@ class TableResult:
     lag_seconds: float | None = None
     """Age of that commit; it grows while the source is quiet."""
     lag_offsets: int | None = None
-    """Of a merge: what silver has not applied of all that bronze holds, and Kafka was seen to hold."""
+    """Of an ingest: what Kafka held when it looked and bronze does not have, also where the ingest failed.
+    Of a merge: what silver has not applied of all that bronze holds, and Kafka was seen to hold."""
     valid_through: str | None = None
     """Every change that a reader of the source could see then is in the table, by the source's clock."""
     valid_position: str | None = None

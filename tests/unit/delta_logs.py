@@ -7,10 +7,13 @@ from pathlib import Path
 
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 
-_SCHEMA = {
-    "type": "struct",
-    "fields": [{"name": "offset", "type": "long", "nullable": True, "metadata": {}}],
-}
+
+def _field(name: str, kind: object) -> dict[str, object]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+
+
+_ERROR = {"type": "struct", "fields": [_field("code", "string"), _field("detail", "string")]}
+_SCHEMA = {"type": "struct", "fields": [_field("offset", "long"), _field("decode_error", _ERROR)]}
 
 
 def ledger_of(table: str, *, topic: str, end: int, kind: Kind = Kind.BRONZE) -> Ledger:

@@ -14,10 +14,12 @@ from delta_logs import commit_of, ledger_of, write_log  # type: ignore[import-no
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.bronze.job import ingest
+from cdc_lakehouse.bronze.look import looked
 from cdc_lakehouse.bronze.start import Start, start_of
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import ENV_CONNECTION_KAFKA, ENV_CONNECTION_REGISTRY, Job, JobRequest, TableStatus
 from cdc_lakehouse.errors import UnknownNameError
+from cdc_lakehouse.inspection.overview import overview
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.names import Lake, new_attempt
@@ -118,6 +120,37 @@ def test_a_table_without_its_topic_fails_alone(application):
     assert missing.error is not None
     assert missing.error.code == "TOPIC_MISSING"
     assert orders.error is None
+
+
+@pytest.mark.parametrize(
+    ("source", "end", "code", "behind"),
+    [(TOPIC.source, 1, "OFFSETS_LOST", 8), ("shop.orders@id0", 9, "TOPIC_RECREATED", 6)],
+)
+def test_the_lag_of_a_table_that_cannot_be_read_is_told_from_kafka(
+    application, tmp_path, source, end, code, behind
+):
+    stands = replace(
+        ledger_of("orders", topic=TOPIC.name, end=end),
+        sources={source: {0: Progress(floor=0, end=end), 1: Progress(floor=0, end=0)}},
+    )
+    write_log(f"{tmp_path.as_uri()}/bronze/shop/orders", commit_of(stands))
+    made = application("shop.orders")
+
+    (result,) = looked(replace(made, request=replace(made.request, dry_run=False)))
+
+    assert (result.error and result.error.code, result.lag_offsets) == (code, behind)
+    (shown,) = overview(made.lake.root, [made.pipeline], now=NOON)
+    assert shown.lag_offsets == end + behind
+
+
+def test_the_lag_of_a_table_that_was_never_read_is_told_from_kafka(application):
+    made = application("shop.orders")
+
+    (result,) = looked(replace(made, request=replace(made.request, dry_run=False)))
+
+    assert (result.status, result.lag_offsets) == (TableStatus.PLANNED, 6)
+    (shown,) = overview(made.lake.root, [made.pipeline], now=NOON)
+    assert shown.lag_offsets == 6
 
 
 def begins(setting: str, **seen: Any) -> Start:

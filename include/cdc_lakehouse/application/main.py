@@ -160,6 +160,7 @@ def _effort(table: TableResult) -> dict[str, object]:
     facts = {
         "batches": table.batches,
         "drain": table.drain,
+        "lag_offsets": table.lag_offsets,
         "seconds": table.seconds,
         "decode_seconds": table.decode_seconds,
         "decoded_per_second": table.decoded_per_second,

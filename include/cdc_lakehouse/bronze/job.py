@@ -19,6 +19,7 @@ from cdc_lakehouse.config.kafka_settings import bootstrap_servers, java_kafka_se
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role, registry_settings
 from cdc_lakehouse.contract import TableResult
+from cdc_lakehouse.lake.lag import count_offsets
 from cdc_lakehouse.registry.client import SchemaRegistry
 
 logger = logging.getLogger(__name__)
@@ -38,8 +39,14 @@ def ingest(application: Application) -> list[TableResult]:
 
 def _with_looked(result: TableResult, task: DrainTask) -> TableResult:
     """With what the look learned before anything was read."""
-    result = replace(result, time_to_loss=task.time_to_loss)
+    left = count_offsets(task.plan.unread) - _offsets_in(result)
+    result = replace(result, time_to_loss=task.time_to_loss, lag_offsets=max(0, left))
     return result if task.arrival is None else with_freshness(result, task.table, task.arrival)
+
+
+def _offsets_in(result: TableResult) -> int:
+    """Return how many offsets were committed; what came after the look may be among them."""
+    return sum(until - start for partitions in result.ranges.values() for start, until in partitions.values())
 
 
 def _drain(application: Application, tasks: dict[str, DrainTask]) -> list[TableResult]:

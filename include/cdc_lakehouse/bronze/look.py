@@ -12,7 +12,8 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import each_table, failed
 from cdc_lakehouse.bronze.confirming import arrival_of, ask, ask_connectors, observe
 from cdc_lakehouse.bronze.freshness import Arrival, with_freshness
-from cdc_lakehouse.bronze.loss_watch import ends_in_the_log, times_to_loss
+from cdc_lakehouse.bronze.loss_watch import ends_of, ledger_in_the_log, times_to_loss
+from cdc_lakehouse.bronze.losses import held_behind
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.planning import SessionOf, plan_table
 from cdc_lakehouse.bronze.start import LATEST
@@ -26,10 +27,12 @@ from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import Discovery, discover, needs_topics
+from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.lake.claims import claim_of_bronze
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
-from cdc_lakehouse.lake.ledger import by_topic, gaps_by_topic
+from cdc_lakehouse.lake.lag import count_offsets, write_unread
+from cdc_lakehouse.lake.ledger import Ranges, by_topic, gaps_by_topic
 from cdc_lakehouse.lake.spans import in_words
 from cdc_lakehouse.lake.state import made_at
 
@@ -59,6 +62,7 @@ class DrainTask:
             table=self.table.name,
             status=TableStatus.PLANNED,
             ranges=by_topic(self.plan.added(self.plan.start, self.plan.until)),
+            lag_offsets=count_offsets(self.plan.unread),
             decisions={
                 **(self.plan.ledger.decisions if self.plan.amends else {}),
                 **self.plan.fill.decision(self.plan.fill.held, left=self.plan.fill.gone),
@@ -100,10 +104,7 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
 
     bootstrap = bootstrap_servers(connection)
     found = each_table(application, look_at, bootstrap=bootstrap, at_once=LOOKS_AT_ONCE)
-    standing = {
-        table.name: _start(plans.get(table.name)) or ends_in_the_log(application, table)
-        for table in application.tables
-    }
+    standing, unread = _standing(application, plans, facts)
     left = times_to_loss(settings, facts, standing)
     known = observe(application, asked, cluster=cluster, facts=facts, plans=plans)
     arrivals = {
@@ -114,7 +115,13 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
     told = []
     for table, each in zip(application.tables, found, strict=True):
         name, plan, confirmations = table.name, plans.get(table.name), known[table.name].confirmations
-        with_claim = _told(each, plan, time_to_loss=left.get(name), confirmations=confirmations)
+        with_claim = _told(
+            each,
+            plan,
+            time_to_loss=left.get(name),
+            confirmations=confirmations,
+            lag=count_offsets(unread[name]),
+        )
         told.append(_with_arrival(with_claim, table, arrivals[name]))
     return [*told, *refused]
 
@@ -141,8 +148,29 @@ def _warn_of_stopped_connectors(arrivals: Iterable[Arrival]) -> None:
             logger.warning("a connector does not run: nothing new arrives", extra=facts)
 
 
-def _start(plan: DrainPlan | None) -> Ends:
-    return {} if plan is None else plan.start
+def _standing(
+    application: Application, plans: Mapping[str, DrainPlan], facts: ClusterFacts
+) -> tuple[dict[str, Ends], dict[str, Ranges]]:
+    """Return per table where it stands, and what Kafka holds behind that; keep the latter for other jobs.
+
+    A table that cannot be planned is asked for by its log alone: its lag grows like that of any other.
+    """
+    standing: dict[str, Ends] = {}
+    unread: dict[str, Ranges] = {}
+    for table in application.tables:
+        plan = plans.get(table.name)
+        if plan is not None:
+            standing[table.name], unread[table.name] = plan.start, plan.unread
+            continue
+        ledger = ledger_in_the_log(application, table)
+        topics = [facts.topics[topic] for topic in table.topics if topic in facts.topics]
+        standing[table.name], unread[table.name] = ends_of(ledger, table), held_behind(ledger, topics)
+    if not application.request.dry_run:
+        groups = {table.group for table in application.tables}
+        for group in groups:
+            names = [table.name for table in application.tables if table.group == group]
+            write_unread(application.lake.unread(group), {name: unread[name] for name in names})
+    return standing, unread
 
 
 def _told(
@@ -151,12 +179,14 @@ def _told(
     *,
     time_to_loss: TimeToLoss | None,
     confirmations: tuple[Confirmation, ...],
+    lag: int,
 ) -> DrainTask | TableResult:
     """With what was asked for all tables at once."""
     if time_to_loss is not None:
         found = replace(found, time_to_loss=time_to_loss.told())
     if isinstance(found, DrainTask):
         return replace(found, confirmations=confirmations)
+    found = replace(found, lag_offsets=lag)
     if plan is None or not plan.ledger.sources:
         return found
     return replace(found, **claim_of_bronze(plan.ledger, confirmations).told())

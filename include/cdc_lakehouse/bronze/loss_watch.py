@@ -46,19 +46,22 @@ def times_to_loss(
     return found
 
 
-def ends_in_the_log(application: Application, table: Table) -> Ends:
-    """Where a table stands that cannot be planned: the ones that stand still are the ones at risk."""
+def ledger_in_the_log(application: Application, table: Table) -> Ledger | None:
+    """Return the ledger of a table that cannot be planned: the ones that stand still are the ones at risk."""
     try:
         state = look_into(application.lake.bronze(table.name), table=table.name)
     except LakehouseError:
+        return None
+    return None if state is None else state.ledger
+
+
+def ends_of(ledger: Ledger | None, table: Table) -> Ends:
+    """Return where the table stands in the incarnation of each topic that it read last."""
+    if ledger is None:
         return {}
-    return {} if state is None or state.ledger is None else _ends(state.ledger, table)
-
-
-def _ends(ledger: Ledger, table: Table) -> Ends:
-    found = {}
-    for topic in table.topics:
-        source = current_source(ledger, topic)
-        if source is not None:
-            found[topic] = {partition: p.end for partition, p in ledger.sources[source].items()}
-    return found
+    current = {topic: current_source(ledger, topic) for topic in table.topics}
+    return {
+        topic: {partition: progress.end for partition, progress in ledger.sources[source].items()}
+        for topic, source in current.items()
+        if source is not None
+    }

@@ -48,6 +48,18 @@ def unread(ledger: Ledger, sources: Iterable[str]) -> Ranges:
     return {source: partitions for source, partitions in found.items() if partitions}
 
 
+def held_behind(ledger: Ledger | None, topics: Iterable[TopicFacts]) -> Ranges:
+    """Return what Kafka holds of these topics behind the ledger's end, whether or not it can be read."""
+    found: dict[str, dict[int, Span]] = {}
+    for topic in topics:
+        for partition, offsets in topic.partitions.items():
+            end = None if ledger is None else ledger.end(topic.source, partition)
+            start = offsets.earliest if end is None else end
+            if start < offsets.latest:
+                found.setdefault(topic.source, {})[partition] = (start, offsets.latest)
+    return found
+
+
 def is_given_up(ledger: Ledger, lost: Ranges, *, named: Named | None) -> bool:
     """Whether a person gave up exactly what is `lost`; False where nothing is.
 

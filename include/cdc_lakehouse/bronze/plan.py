@@ -73,6 +73,11 @@ class DrainPlan:
         }
 
     @property
+    def unread(self) -> Ranges:
+        """What Kafka held and the table had not read, under the names that a ledger uses."""
+        return self.added(self.start, self.until)
+
+    @property
     def marks(self) -> Marks:
         """By which a later run notices that a log was cut.
 

@@ -17,7 +17,8 @@ from cdc_lakehouse.lake.claims import Withheld
 from cdc_lakehouse.lake.confirmations import lacking_since
 from cdc_lakehouse.lake.confirmations_file import read_confirmations
 from cdc_lakehouse.lake.instants import age_in_words
-from cdc_lakehouse.lake.lag import offsets_behind
+from cdc_lakehouse.lake.lag import count_offsets, offsets_behind, read_unread
+from cdc_lakehouse.lake.ledger import Ranges
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.reports import newest_results
@@ -75,8 +76,10 @@ def overview(
         lake = Lake(root=root, pipeline=pipeline.name)
         results = newest_results(lake)
         moments = {group: read_confirmations(lake.confirmations(group)).moments for group in pipeline.groups}
+        unread = {group: read_unread(lake.unread(group)) for group in pipeline.groups}
         for table in pipeline.tables:
-            entry = _table(lake, table.name, results, now=now)
+            behind = unread[table.group].get(table.name, {})
+            entry = _table(lake, table.name, results, now=now, unread=behind)
             stalled = _explain_stall(
                 entry, table, moments[table.group], results, now=now, connectors=connectors
             )
@@ -116,12 +119,14 @@ def _explain_stall(
     )
 
 
-def _table(lake: Lake, table: str, results: Sequence[JobResult], *, now: datetime) -> TableOverview:
+def _table(
+    lake: Lake, table: str, results: Sequence[JobResult], *, now: datetime, unread: Ranges
+) -> TableOverview:
     newest = {job: _newest(results, job, table) for job in _SHOWN}
     problems = [_problem(results, job, table) for job in newest]
-    stands = _Standing()
+    stands = _Standing(lag_offsets=count_offsets(unread) or None)
     try:
-        stands = _standing(lake, table)
+        stands = _standing(lake, table, unread=unread)
     except LakehouseError as error:
         problems.insert(0, str(error))
     seen = stands.seen_through
@@ -157,7 +162,7 @@ class _Standing:
     open_cases: int = 0
 
 
-def _standing(lake: Lake, table: str) -> _Standing:
+def _standing(lake: Lake, table: str, *, unread: Ranges) -> _Standing:
     bronze = read_state(lake.bronze(table), table=table)
     silver = read_state(lake.silver(table), table=table)
     held = bronze.ledger if bronze is not None else None
@@ -167,7 +172,7 @@ def _standing(lake: Lake, table: str) -> _Standing:
     return _Standing(
         seen_through=_instant(seen),
         valid=None if ledger is None else ledger.valid_through,
-        lag_offsets=None if held is None else offsets_behind(held, ledger),
+        lag_offsets=offsets_behind(held, ledger, unread=unread) if held or unread else None,
         bronze_version=None if bronze is None else bronze.version,
         silver_version=None if silver is None else silver.version,
         rows=None if snapshot is None else snapshot.row_count,

@@ -1,18 +1,81 @@
-"""How far silver is behind, in offsets: markers and compaction leave fewer events than that."""
+"""How far a table is behind, in offsets: markers and compaction leave fewer events than that.
+
+What Kafka holds is told by each ingest when it looks, also of a table that it then cannot read: a file per
+group keeps it for the merge and for whoever looks at the lake. The ledger alone would know no more than the
+last ingest that succeeded.
+"""
 
 from __future__ import annotations
 
-from cdc_lakehouse.lake.ledger import Ledger
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from cdc_lakehouse.lake.files import read_text_if_there, write_text
+from cdc_lakehouse.lake.ledger import Ledger, Ranges
+
+logger = logging.getLogger(__name__)
+
+VERSION = 1
+
+Unread = Mapping[str, Ranges]
+"""Table -> what Kafka held behind the end of its bronze when an ingest looked."""
 
 
-def offsets_behind(bronze: Ledger, silver: Ledger | None) -> int:
-    """Behind silver's end, what bronze holds and what Kafka was seen to hold. What is missing before it is
-    not on its way: that is `gaps`."""
-    return sum(
-        max(progress.end, progress.seen or 0) - _end(silver, source, partition, floor=progress.floor)
-        for source, partitions in bronze.sources.items()
-        for partition, progress in partitions.items()
-    )
+def offsets_behind(bronze: Ledger | None, silver: Ledger | None, *, unread: Ranges | None = None) -> int:
+    """Return what silver has not applied of what bronze holds, and of what Kafka was seen to hold.
+
+    `unread` is newer than the ledger where the ingest fails. What is missing before silver's end is not on
+    its way: that is `gaps`.
+    """
+    sources = {} if bronze is None else bronze.sources
+    news = {source: dict(partitions) for source, partitions in (unread or {}).items()}
+    behind = 0
+    for source, partitions in sources.items():
+        for partition, progress in partitions.items():
+            _, until = news.get(source, {}).pop(partition, (0, 0))
+            seen = max(progress.end, progress.seen or 0, until)
+            behind += seen - _end(silver, source, partition, floor=progress.floor)
+    return behind + count_offsets(news)
+
+
+def count_offsets(ranges: Ranges) -> int:
+    return sum(until - start for partitions in ranges.values() for start, until in partitions.values())
+
+
+def read_unread(uri: str) -> Unread:
+    """Nothing where there is no file, or one that is not of this version: it is only a memory."""
+    text = read_text_if_there(uri)
+    if text is None:
+        return {}
+    try:
+        document = json.loads(text)
+        return _unread(document["tables"]) if document["v"] == VERSION else {}
+    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+        logger.warning("a file is not what it should be", extra={"file": uri, "reason": type(exc).__name__})
+        return {}
+
+
+def write_unread(uri: str, tables: Unread) -> None:
+    """Replace what is known of these tables; a second call with the same writes nothing.
+
+    Of two writers the last one's look stays: the next ingest looks again.
+    """
+    before = read_unread(uri)
+    after = {name: ranges for name, ranges in {**before, **tables}.items() if ranges}
+    if after != before:
+        write_text(uri, json.dumps({"v": VERSION, "tables": after}))
+
+
+def _unread(document: Mapping[str, Any]) -> Unread:
+    return {
+        table: {
+            source: {int(partition): (start, until) for partition, (start, until) in partitions.items()}
+            for source, partitions in sources.items()
+        }
+        for table, sources in document.items()
+    }
 
 
 def _end(silver: Ledger | None, source: str, partition: int, *, floor: int) -> int:

@@ -87,6 +87,10 @@ class Lake:
         """What the source's connector has confirmed, and what this group's tables must have read then."""
         return f"{self.operations}/confirmed/{safe(group)}.json"
 
+    def unread(self, group: str) -> str:
+        """What Kafka held of this group's tables that they had not read, when an ingest looked last."""
+        return f"{self.operations}/unread/{safe(group)}.json"
+
     def schemas(self, registry: str) -> str:
         """Archived writer schemas: an id means the same to all pipelines of one registry."""
         return f"{self.archives}/{safe(registry)}"

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.lake.claims import Claim, claim_of_silver
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.confirmations_file import read_confirmations
-from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.lag import read_unread
+from cdc_lakehouse.lake.ledger import Ledger, Ranges
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.state import read_state
 
-Observed = Callable[[Table], tuple[Confirmation, ...]]
-"""What was observed for a table, newest first."""
+
+class Observation(NamedTuple):
+    """What ingests have seen of a table's source and of its topics."""
+
+    confirmations: tuple[Confirmation, ...]
+    """Newest first."""
+    unread: Ranges
+    """What Kafka held and bronze had not read."""
+
+
+Observed = Callable[[Table], Observation]
 
 
 def observed_in(lake: Lake) -> Observed:
-    """Each group's file is read once, when the first of its tables is asked for."""
-    by_group = cache(lambda group: read_confirmations(lake.confirmations(group)))
-    return lambda table: tuple(by_group(table.group).of(table.name))
+    """Each group's files are read once, when the first of its tables is asked for."""
+    confirmed = cache(lambda group: read_confirmations(lake.confirmations(group)))
+    unread = cache(lambda group: read_unread(lake.unread(group)))
+    return lambda table: Observation(
+        tuple(confirmed(table.group).of(table.name)), unread(table.group).get(table.name, {})
+    )
 
 
 def claim_of_idle(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
@@ -20,7 +20,7 @@ from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans, in_words
 from cdc_lakehouse.lake.state import read_state
-from cdc_lakehouse.silver.claiming import Observed, claim_of_idle, observed_in
+from cdc_lakehouse.silver.claiming import Observation, Observed, claim_of_idle, observed_in
 from cdc_lakehouse.silver.made_by import has_other_settings
 from cdc_lakehouse.silver.mode import mode_of
 from cdc_lakehouse.silver.plan import (
@@ -72,6 +72,8 @@ class MergeTask:
     """Whether it is done before code for it is compiled."""
     confirmations: tuple[Confirmation, ...] = ()
     """What silver may claim once it has applied enough, newest first."""
+    unread: Ranges = field(default_factory=dict)
+    """What Kafka held and bronze had not read when an ingest looked last."""
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
@@ -83,10 +85,10 @@ def look_at(
 ) -> MergeTask | TableResult:
     """`observed` is what a job has read for all its tables."""
     lake = application.lake
-    confirmations = (observed or observed_in(lake))(table)
+    observation = (observed or observed_in(lake))(table)
     level = _level_at_first_sight(lake, table)
     if level is not None:
-        return _idle(lake, *level, confirmations=confirmations)
+        return _idle(lake, *level, observation=observation)
     # Silver first: bronze only grows, and one that is older than its silver is taken for a restored one.
     silver = read_state(lake.silver(table.name), table=table.name)
     bronze = read_state(lake.bronze(table.name), table=table.name)
@@ -97,7 +99,7 @@ def look_at(
     other_rows = _stands_on_other_rows(lake, bronze.ledger, before)
     other_rows_or_settings = other_rows or has_other_settings(before, table)
     if is_level(bronze.ledger, before, holds=holding, other_rows=other_rows_or_settings):
-        return _idle(lake, bronze.ledger, before, confirmations=confirmations)
+        return _idle(lake, bronze.ledger, before, observation=observation)
     mode = mode_of(table, bronze=bronze.schema, silver=None if silver is None else silver.schema)
     waiting = open_cases(lake.bronze(table.name))
     if waiting and table.on_quarantine is OnQuarantine.STOP:
@@ -123,20 +125,20 @@ def look_at(
         holds=holding and waiting > 0,
         releases=before.parked and not holding,
         small=small,
-        confirmations=confirmations,
+        confirmations=observation.confirmations,
+        unread=observation.unread,
     )
 
 
-def _idle(
-    lake: Lake, bronze: Ledger, silver: Ledger, *, confirmations: tuple[Confirmation, ...]
-) -> TableResult:
+def _idle(lake: Lake, bronze: Ledger, silver: Ledger, *, observation: Observation) -> TableResult:
     """Without anything to apply a table may still be complete up to a later time. Silver that is not there
     yet says nothing."""
     result = TableResult(table=bronze.table, status=TableStatus.IDLE)
     if silver.seq == 0:
         return result
-    claim = claim_of_idle(lake, silver, bronze=bronze, confirmations=confirmations)
-    return replace(result, lag_offsets=offsets_behind(bronze, silver), **claim.told())
+    claim = claim_of_idle(lake, silver, bronze=bronze, confirmations=observation.confirmations)
+    lag = offsets_behind(bronze, silver, unread=observation.unread)
+    return replace(result, lag_offsets=lag, **claim.told())
 
 
 def _stands_on_other_rows(lake: Lake, held: Ledger, before: Ledger) -> bool:

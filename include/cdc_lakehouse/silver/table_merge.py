@@ -195,7 +195,7 @@ def _told(
         open_cases=task.open_cases,
         seen_through=ledger.seen_through,
         lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
-        lag_offsets=offsets_behind(task.held, ledger),
+        lag_offsets=offsets_behind(task.held, ledger, unread=task.unread),
         seconds=seconds,
         versions={"bronze": task.bronze_version, "silver": result.version},
     )
