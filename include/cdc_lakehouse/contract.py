@@ -105,6 +105,8 @@ class JobRequest:
     """Table -> number of the incarnation that its source, or its topic, is from here on."""
     acknowledge_foreign: tuple[str, ...] = ()
     """`<table>=v<version>@step<step>`: a change by hand that was meant, as `FOREIGN_COMMIT` prints it."""
+    stop_reading: tuple[str, ...] = ()
+    """`<table>=step<step>`: a table that is gone at its source, as `TOPIC_MISSING` prints it."""
     fill_gaps: tuple[str, ...] = ()
     """Tables whose gaps are read again, as far as Kafka still holds them."""
     close_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -135,6 +137,7 @@ class JobRequest:
             ("--accept-gap", self.accept_gap),
             ("--source-epoch", [f"{table}={epoch}" for table, epoch in self.source_epoch.items()]),
             ("--acknowledge-foreign", self.acknowledge_foreign),
+            ("--stop-reading", self.stop_reading),
             ("--fill-gaps", self.fill_gaps),
             ("--close-cases", _each_case(self.close_cases)),
             ("--reopen-cases", _each_case(self.reopen_cases)),

@@ -43,7 +43,7 @@ def test_the_forms_ask_for_every_decision_and_explain_it():
 def test_an_empty_form_decides_nothing():
     empty = {name: param.resolve() for name, param in PARAMS.items()}
 
-    assert empty == {"accept_gap": [], "source_epoch": {}, "acknowledge_foreign": [], "fill_gaps": []}
+    assert empty == {name: {} if name == "source_epoch" else [] for name in DECISIONS}
     assert not any(asked_of(empty, "orders").values())
     assert asked_of(empty, "orders", job=Job.VACUUM) == {}
 
@@ -70,11 +70,12 @@ def test_a_group_gets_what_is_about_its_own_tables():
         "accept_gap": (LOST,),
         "source_epoch": {"orders": 2},
         "acknowledge_foreign": (),
+        "stop_reading": (),
         "fill_gaps": (),
     }
 
 
-@pytest.mark.parametrize("name", ["accept_gap", "acknowledge_foreign", "fill_gaps"])
+@pytest.mark.parametrize("name", ["accept_gap", "acknowledge_foreign", "stop_reading", "fill_gaps"])
 def test_the_form_takes_the_name_of_a_discovered_table_as_text(name: str):
     """Airflow offers a list to choose from where a parameter has examples, and else a line per value."""
     assert PARAMS[name].resolve(value=["clicks"]) == ["clicks"]

@@ -90,7 +90,14 @@ class Shelf:
         self._write(self.lake.silver(TABLE), table, ledger)
         type_ = pa.struct([(name, columns[name].type) for name in key])
         bronze = pa.table({"key": pa.nulls(1, type_), "decode_error": pa.nulls(1, _ERROR)})
+        self._bronze = bronze, ledger
         self._write(self.lake.bronze(TABLE), bronze, ledger)
+
+    def end_reading(self) -> None:
+        """As `stop_reading` states it in bronze."""
+        bronze, ledger = self._bronze
+        after = ledger.amended(ledger.sources, attempt=_ATTEMPT, decisions={"stop_reading": {}})
+        self._write(self.lake.bronze(TABLE), bronze, replace(after, ended=(SOURCE,)))
 
     def _write(self, uri: str, table: pa.Table, ledger: Ledger) -> None:
         properties = CommitProperties(

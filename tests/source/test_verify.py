@@ -150,13 +150,19 @@ def test_no_value_is_told_or_kept(items):
     assert "secret" not in read_text(items.lake.looks("items"))
 
 
-def test_a_table_that_the_source_does_not_have_is_an_error(items):
+def test_a_table_that_the_source_does_not_have_is_an_error_until_its_reading_is_ended(items):
+    items.silver(ROWS)
     items.sql("ALTER TABLE items RENAME TO things")
     try:
-        with pytest.raises(SourceTableMissingError):
+        with pytest.raises(SourceTableMissingError) as caught:
             items.verify()
+        items.end_reading()
+        ended = items.verify()
     finally:
         items.sql("DROP TABLE things")
+
+    assert caught.value.decision.startswith("; stop_reading: `items=step")
+    assert ended.verification["verdict"] == "not compared"
 
 
 def test_a_login_that_may_not_read_says_which_table(items):

@@ -18,6 +18,7 @@ EVERYTHING = JobRequest(
     accept_gap=("orders=shop.public.orders/0:5-9", "customers=shop.public.customers/1:0-2"),
     source_epoch={"orders": 2},
     acknowledge_foreign=("customers=v3@step2",),
+    stop_reading=("orders=step7",),
     fill_gaps=("orders",),
     dry_run=True,
 )

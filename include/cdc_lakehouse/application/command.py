@@ -12,7 +12,7 @@ from cdc_lakehouse.errors import NotSupportedYetError
 
 _LATER = ("from_time", "until_time")
 _OF_A_JOB = {
-    Job.BRONZE_INGEST: ("accept_gap", "source_epoch", "acknowledge_foreign", "fill_gaps"),
+    Job.BRONZE_INGEST: ("accept_gap", "source_epoch", "acknowledge_foreign", "stop_reading", "fill_gaps"),
     Job.QUARANTINE_REPLAY: ("close_cases", "reopen_cases"),
 }
 
@@ -70,6 +70,12 @@ def _cases(
     metavar="TABLE=COMMIT",
     help="Rows were changed by hand, and meant so, as FOREIGN_COMMIT names it.",
 )
+@click.option(
+    "--stop-reading",
+    multiple=True,
+    metavar="TABLE=STEP",
+    help="The table is gone at its source, as TOPIC_MISSING names it: keep what is there.",
+)
 @click.option("--fill-gaps", multiple=True, metavar="TABLE", help="Read what is missing and Kafka still has.")
 @click.option(
     "--close-cases",
@@ -106,6 +112,7 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         accept_gap=options["accept_gap"],
         source_epoch=options["source_epoch"],
         acknowledge_foreign=options["acknowledge_foreign"],
+        stop_reading=options["stop_reading"],
         fill_gaps=options["fill_gaps"],
         close_cases=options["close_cases"],
         reopen_cases=options["reopen_cases"],

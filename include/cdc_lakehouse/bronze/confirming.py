@@ -127,7 +127,7 @@ def confirmation_of(plan: DrainPlan, asked: Asked, known: Confirmations) -> Conf
     """What a table has to read, and what it has then; None where nobody can say.
 
     A topic that was made again in between held something else. One that is named after no table of the source
-    may be another source's.
+    may be another source's. Of a table whose topics are all gone there is nothing to say.
     """
     ends: dict[str, Mapping[int, int]] = {}
     positions = []
@@ -137,6 +137,8 @@ def confirmation_of(plan: DrainPlan, asked: Asked, known: Confirmations) -> Conf
             return None
         ends[plan.sources[topic.name]] = asked.written[topic.source]
         positions.append(asked.committed[server])
+    if not positions:
+        return None
     return Confirmation(min(positions), known.time_at(min(positions)), plan.ledger.epoch, ends)
 
 

@@ -28,6 +28,8 @@ class Decided:
     """The source, or its topic, is another incarnation from here on."""
     acknowledge_foreign: Named | None = None
     """The commit that is not ours and was meant, as `TableState.foreign_name` writes it."""
+    stop_reading: Named | None = None
+    """The step of a table whose topics are gone, or quiet, for good, as `lake.ledger.step_name` writes it."""
     fill_gaps: bool = False
     """Read what the table is known to miss, as far as Kafka still holds it."""
 
@@ -37,6 +39,7 @@ class Decided:
             accept_gap=_named(table, request.accept_gap),
             source_epoch=request.source_epoch.get(table),
             acknowledge_foreign=_named(table, request.acknowledge_foreign),
+            stop_reading=_named(table, request.stop_reading),
             fill_gaps=table in request.fill_gaps,
         )
 

@@ -115,13 +115,8 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
     told = []
     for table, each in zip(application.tables, found, strict=True):
         name, plan, confirmations = table.name, plans.get(table.name), known[table.name].confirmations
-        with_claim = _told(
-            each,
-            plan,
-            time_to_loss=left.get(name),
-            confirmations=confirmations,
-            lag=count_offsets(unread[name]),
-        )
+        lag = count_offsets(unread[name])
+        with_claim = _told(each, plan, time_to_loss=left.get(name), confirmations=confirmations, lag=lag)
         told.append(_with_arrival(with_claim, table, arrivals[name]))
     return [*told, *refused]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from cdc_lakehouse.bronze.decided import Named, decision_text, require_what_stands
 from cdc_lakehouse.bronze.incarnations import current_source
@@ -74,6 +75,16 @@ def is_given_up(ledger: Ledger, lost: Ranges, *, named: Named | None) -> bool:
         return False
     require_what_stands("accept_gap", table=ledger.table, named=named, standing=names_of(lost))
     return bool(lost)
+
+
+def go_on_behind(ledger: Ledger, lost: Ranges) -> Ledger:
+    """Return the ledger that goes on behind `lost` and knows it as missing."""
+    sources = {source: dict(partitions) for source, partitions in ledger.sources.items()}
+    for source, partitions in lost.items():
+        for partition, (start, until) in partitions.items():
+            before = sources[source].get(partition) or Progress.begun(start, epoch=ledger.epoch)
+            sources[source][partition] = before.skipped(until)
+    return replace(ledger, sources=sources)
 
 
 def names_of(lost: Ranges) -> Named:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
+from cdc_lakehouse.bronze.ending import end_reading, is_not_missed
 from cdc_lakehouse.bronze.fill_plan import NO_FILL, FillPlan, plan_fill
 from cdc_lakehouse.bronze.incarnations import sources_of
-from cdc_lakehouse.bronze.losses import aged_out, is_given_up, told, unread, vanished
+from cdc_lakehouse.bronze.losses import aged_out, go_on_behind, is_given_up, told, unread, vanished
 from cdc_lakehouse.bronze.start import NO_START, Start, Starts
 from cdc_lakehouse.errors import (
     KafkaMovedError,
@@ -18,7 +19,15 @@ from cdc_lakehouse.errors import (
     TopicUnavailableError,
 )
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
-from cdc_lakehouse.lake.ledger import Ends, Ledger, Marks, Ranges, incarnation_of, incarnations
+from cdc_lakehouse.lake.ledger import (
+    Ends,
+    Ledger,
+    Marks,
+    Ranges,
+    ending_decision,
+    incarnation_of,
+    incarnations,
+)
 from cdc_lakehouse.lake.progress import Progress
 
 
@@ -127,14 +136,14 @@ def plan_drain(
     there. `turned` is where the source went back below the ledger's end: there a person's epoch begins, else
     at the end.
     """
-    found = tuple(_found(ledger, topic, facts=facts) for topic in topics)
+    after, ended = end_reading(ledger, facts, named=decided.stop_reading)
+    ledger, decisions = after, {**(healed or {}), **ended}
+    found = _present(ledger, topics, facts=facts)
     epoch = decided.epoch_to_open(ledger)
     sources = sources_of(ledger, found, facts=facts, epoch=epoch)
     lost = {**aged_out(ledger, found, sources), **(vanished(ledger, facts) if by_pattern else {})}
-    decisions = dict(healed or {})
-    after = ledger
     if is_given_up(ledger, lost, named=decided.accept_gap):
-        after = _behind(after, lost)
+        after = go_on_behind(after, lost)
         decisions["accept_gap"] = told(lost)
     if epoch is not None:
         after, decisions["source_epoch"] = _in_epoch(
@@ -198,22 +207,21 @@ def refuse_other_topics(plan: DrainPlan, topic_ids: Mapping[str, str]) -> None:
             raise KafkaMovedError(table=plan.table, what=what)
 
 
+def _present(ledger: Ledger, topics: Iterable[str], *, facts: ClusterFacts) -> tuple[TopicFacts, ...]:
+    """Return what Kafka has of the topics. One that is gone is missed, unless a person ended it."""
+    return tuple(
+        _found(ledger, topic, facts=facts)
+        for topic in topics
+        if not is_not_missed(ledger, topic, facts=facts)
+    )
+
+
 def _found(ledger: Ledger, name: str, *, facts: ClusterFacts) -> TopicFacts:
     if name in facts.silent:
         raise TopicUnavailableError(table=ledger.table, topic=name, reason=facts.silent[name])
     if name not in facts.topics:
-        raise TopicMissingError(table=ledger.table, topic=name)
+        raise TopicMissingError(table=ledger.table, topic=name, decision=ending_decision(ledger))
     return facts.topics[name]
-
-
-def _behind(ledger: Ledger, lost: Ranges) -> Ledger:
-    """The ledger that goes on behind `lost` and knows it as missing."""
-    sources = {source: dict(partitions) for source, partitions in ledger.sources.items()}
-    for source, partitions in lost.items():
-        for partition, (start, until) in partitions.items():
-            before = sources[source].get(partition) or Progress.begun(start, epoch=ledger.epoch)
-            sources[source][partition] = before.skipped(until)
-    return replace(ledger, sources=sources)
 
 
 def _in_epoch(
@@ -232,7 +240,7 @@ def _in_epoch(
     going_on = {source for source in sources.values() if source in ledger.sources}
     read_before = {source for topic in sources for source in incarnations(ledger, topic)}
     left = unread(ledger, read_before - going_on)
-    after = {source: dict(partitions) for source, partitions in _behind(ledger, left).sources.items()}
+    after = {source: dict(partitions) for source, partitions in go_on_behind(ledger, left).sources.items()}
     for source in going_on:
         at = turned.get(source, {})
         after[source] = {p: progress.in_epoch(epoch, at=at.get(p)) for p, progress in after[source].items()}

@@ -26,10 +26,16 @@ class OffsetsLostError(DataError):
 
 class TopicMissingError(DataError):
     code = "TOPIC_MISSING"
-    sentence = "the topic {topic} of {table} does not exist in Kafka"
-    advice = "Check `topics:` in the pipeline file, and that the connector captures the table and is running."
+    sentence = "the topic {topic} of {table} does not exist in Kafka{decision}"
+    advice = (
+        "Check that the connector captures the table and is running, and `topics:` if the pipeline file "
+        "lists the table. If the table was dropped for good: trigger the DAG with the stop_reading that the "
+        "sentence prints, copied as it stands. What is there stays; if the topic comes back, it is read."
+    )
     table: str
     topic: str
+    decision: str
+    """`; stop_reading: …`; nothing where the table never read a record."""
 
 
 class TopicRecreatedError(DataError):

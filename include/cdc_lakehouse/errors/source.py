@@ -7,13 +7,16 @@ from cdc_lakehouse.errors.data import DataError
 
 class SourceTableMissingError(DataError):
     code = "SOURCE_TABLE_MISSING"
-    sentence = "the source has no table {relation} that {table} could be compared with"
+    sentence = "the source has no table {relation} that {table} could be compared with{decision}"
     advice = (
-        "If it was dropped or renamed for good, take the table out of the pipeline or set its verify off. "
-        "If the connection leads to another database, correct it."
+        "If it was dropped or renamed for good: trigger the DAG with the stop_reading that the sentence "
+        "prints, copied as it stands. What is there stays. If the connection leads to another database, "
+        "correct it."
     )
     table: str
     relation: str
+    decision: str
+    """`; stop_reading: …`."""
 
 
 class NotFreshError(DataError):

@@ -18,7 +18,7 @@ from cdc_lakehouse.lake.confirmations import lacking_since
 from cdc_lakehouse.lake.confirmations_file import read_confirmations
 from cdc_lakehouse.lake.instants import age_in_words
 from cdc_lakehouse.lake.lag import count_offsets, offsets_behind, read_unread
-from cdc_lakehouse.lake.ledger import Ranges
+from cdc_lakehouse.lake.ledger import Ranges, has_ended
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.reports import newest_results
@@ -27,6 +27,8 @@ from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.lake.valid_through import ValidThrough
 
 NEVER = "never run"
+ENDED = "ended"
+"""A person ended the reading of a table that is gone at its source."""
 _SHOWN = (Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.VERIFY)
 
 
@@ -35,7 +37,7 @@ class TableOverview:
     pipeline: str
     table: str
     ingest: str
-    """Status of the last one: advanced, idle, failed, superseded, or that there was none."""
+    """Status of the last one: advanced, idle, failed, superseded; that there was none; or that it ended."""
     merge: str
     seen_through: datetime | None
     """Newest source commit that silver has."""
@@ -134,7 +136,7 @@ def _table(
     return TableOverview(
         pipeline=lake.pipeline,
         table=table,
-        ingest=_status(newest[Job.BRONZE_INGEST]),
+        ingest=ENDED if stands.has_ended else _status(newest[Job.BRONZE_INGEST]),
         merge=_status(newest[Job.SILVER_MERGE]),
         seen_through=seen,
         valid_through=claim.valid_through,
@@ -153,6 +155,7 @@ def _table(
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
+    has_ended: bool = False
     seen_through: datetime | None = None
     valid: ValidThrough | None = None
     lag_offsets: int | None = None
@@ -170,6 +173,7 @@ def _standing(lake: Lake, table: str, *, unread: Ranges) -> _Standing:
     seen = ledger.seen_through if ledger is not None else None
     snapshot = newest_snapshot(lake.silver(table)) if silver is not None else None
     return _Standing(
+        has_ended=held is not None and has_ended(held),
         seen_through=_instant(seen),
         valid=None if ledger is None else ledger.valid_through,
         lag_offsets=offsets_behind(held, ledger, unread=unread) if held or unread else None,

@@ -71,6 +71,9 @@ class Ledger:
     """Silver's."""
     seen_through: str | None = None
     valid_through: ValidThrough | None = None
+    ended: tuple[str, ...] = ()
+    """Bronze's: sources that a person ended. A topic that is gone is not missed then; one that is there is
+    read."""
 
     def advanced(
         self,
@@ -107,6 +110,7 @@ class Ledger:
             added=added,
             decisions={},
             seen_through=newest,
+            ended=tuple(source for source in self.ended if source not in added),
         )
 
     def amended(self, sources: Sources, *, attempt: str, decisions: Mapping[str, Any]) -> Ledger:
@@ -171,6 +175,7 @@ class Ledger:
                 "applied": self.applied.document(),
                 "seen_through": self.seen_through,
                 "valid_through": self.valid_through and self.valid_through.document(),
+                "ended": self.ended,
                 "code_version": __version__,
             },
             sort_keys=True,
@@ -215,6 +220,7 @@ class Ledger:
             applied=Applied.of_document(document.get("applied")),
             seen_through=document["seen_through"],
             valid_through=ValidThrough.of_document(document["valid_through"]),
+            ended=tuple(document.get("ended", ())),
         )
 
 
@@ -289,6 +295,28 @@ def _first_epoch(partitions: Mapping[int, Progress]) -> int:
 def topic_of(source: str) -> str:
     """`shop.public.orders@<id>` -> `shop.public.orders`."""
     return source.rpartition("@")[0]
+
+
+def has_ended(ledger: Ledger, topic: str | None = None) -> bool:
+    """Whether a person ended the reading of this topic; without one, of all that the table ever read.
+
+    What counts of a topic is the incarnation that was read last.
+    """
+    topics = topics_of(ledger) if topic is None else {topic}
+    newest = [found[-1] for each in topics if (found := incarnations(ledger, each))]
+    return bool(newest) and all(source in ledger.ended for source in newest)
+
+
+def step_name(ledger: Ledger) -> str:
+    """Return `step7`: a person who ends the reading of a table saw it there."""
+    return f"step{ledger.seq}"
+
+
+def ending_decision(ledger: Ledger | None) -> str:
+    """Return how a sentence prints the decision that ends the reading; nothing where nothing was read."""
+    if ledger is None or not ledger.sources:
+        return ""
+    return f"; stop_reading: `{ledger.table}={step_name(ledger)}`"
 
 
 def topics_of(ledger: Ledger) -> frozenset[str]:

@@ -20,7 +20,8 @@ ACCEPT_GAP = "accept_gap"
 SOURCE_EPOCH = "source_epoch"
 ACKNOWLEDGE_FOREIGN = "acknowledge_foreign"
 FILL_GAPS = "fill_gaps"
-DECISIONS = (ACCEPT_GAP, SOURCE_EPOCH, ACKNOWLEDGE_FOREIGN, FILL_GAPS)
+STOP_READING = "stop_reading"
+DECISIONS = (ACCEPT_GAP, SOURCE_EPOCH, ACKNOWLEDGE_FOREIGN, STOP_READING, FILL_GAPS)
 CLOSE_CASES = "close_cases"
 REOPEN_CASES = "reopen_cases"
 CASE_DECISIONS = (CLOSE_CASES, REOPEN_CASES)
@@ -50,6 +51,11 @@ _ABOUT = {
         "`FOREIGN_COMMIT` prints it, like `orders=v12@step9`. If somebody changed the table since, the run "
         "changes nothing and prints the new value. The ledger takes over what the table holds; what a "
         "RESTORE took back is read from Kafka again."
+    ),
+    STOP_READING: (
+        "Tables that were dropped for good at the source: per line one value as `TOPIC_MISSING` or "
+        "`SOURCE_TABLE_MISSING` prints it, like `orders=step7`. Bronze, silver and history stay as they are, "
+        "and the table is green. If its topic is there again, it is read again."
     ),
     FILL_GAPS: (
         "Per line the name of a table whose `gaps` are read from Kafka, as far as it still holds them; the "
@@ -81,6 +87,7 @@ def decision_params() -> dict[str, Param]:
         ACCEPT_GAP: Param([], description_md=_ABOUT[ACCEPT_GAP], **_LINES),
         SOURCE_EPOCH: Param({}, description_md=_ABOUT[SOURCE_EPOCH], **numbers),
         ACKNOWLEDGE_FOREIGN: Param([], description_md=_ABOUT[ACKNOWLEDGE_FOREIGN], **_LINES),
+        STOP_READING: Param([], description_md=_ABOUT[STOP_READING], **_LINES),
         FILL_GAPS: Param([], description_md=_ABOUT[FILL_GAPS], **_LINES),
     }
 
@@ -128,6 +135,7 @@ def decided(
         ACCEPT_GAP: of_ours(given.get(ACCEPT_GAP, ())),
         SOURCE_EPOCH: {name: epochs[name] for name in of_ours(epochs)},
         ACKNOWLEDGE_FOREIGN: of_ours(given.get(ACKNOWLEDGE_FOREIGN, ())),
+        STOP_READING: of_ours(given.get(STOP_READING, ())),
         FILL_GAPS: of_ours(given.get(FILL_GAPS, ())),
     }
 

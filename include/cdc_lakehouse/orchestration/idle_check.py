@@ -31,7 +31,13 @@ def look_command(request: JobRequest) -> list[str] | None:
 
 def decisions_of(request: JobRequest) -> tuple[object, ...]:
     """What a person decided with this run; each is empty where nobody did."""
-    return request.accept_gap, request.source_epoch, request.acknowledge_foreign, request.fill_gaps
+    return (
+        request.accept_gap,
+        request.source_epoch,
+        request.acknowledge_foreign,
+        request.stop_reading,
+        request.fill_gaps,
+    )
 
 
 def found_idle(

@@ -61,7 +61,7 @@ def _topic_findings(
 ) -> Iterator[Finding]:
     subject = f"topic {topic}"
     if facts is None:
-        yield Finding.from_error(subject, TopicMissingError(table=table.name, topic=topic))
+        yield Finding.from_error(subject, TopicMissingError(table=table.name, topic=topic, decision=""))
         return
     offsets = sum(p.latest - p.earliest for p in facts.partitions.values())
     yield Finding.fine(

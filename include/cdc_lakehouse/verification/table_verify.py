@@ -13,7 +13,9 @@ from cdc_lakehouse.database.access import Database
 from cdc_lakehouse.database.positions import LogPosition
 from cdc_lakehouse.errors import ColumnsUntoldError, DataError, SilverDiffersError, SourceTableMissingError
 from cdc_lakehouse.lake.ends import has_read, is_of_the_past
+from cdc_lakehouse.lake.ledger import ending_decision, has_ended
 from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.verification.columns import ColumnPlan, KeyNotComparedError, plan_columns
 from cdc_lakehouse.verification.compare import Comparison, compare
 from cdc_lakehouse.verification.deliveries import AskEnds, Deliveries
@@ -85,8 +87,7 @@ class Verification:
     def _compared(self, table: Table, subject: Subject, snapshot: SourceSnapshot) -> Verified:
         relation = snapshot.relation(subject.schema, subject.relation)
         if relation is None:
-            name = f"{subject.schema}.{subject.relation}"
-            raise SourceTableMissingError(table=table.name, relation=name)
+            raise self._missing(table, relation=f"{subject.schema}.{subject.relation}")
         plan = plan_columns(
             snapshot.columns(relation),
             subject.silver.schema,
@@ -102,6 +103,14 @@ class Verification:
             comparison.found, earlier, now, has_applied=lambda look: has_read(subject.ledger, look.ends)
         )
         return Verified(subject, str(relation), now, plan, comparison, judgement)
+
+    def _missing(self, table: Table, *, relation: str) -> Exception:
+        """A table that is gone is no failure where a person ended its reading."""
+        bronze = read_state(self.lake.bronze(table.name), table=table.name)
+        ledger = None if bronze is None else bronze.ledger
+        if ledger is not None and has_ended(ledger):
+            return NotComparedError("it is gone at the source, and its reading was ended (stop_reading)")
+        return SourceTableMissingError(table=table.name, relation=relation, decision=ending_decision(ledger))
 
     def _earlier(self, table: Table, subject: Subject, *, mark: LogPosition) -> dict[Key, OpenKey]:
         known = read_looks(self.lake.looks(table.name), columns=subject.key)
