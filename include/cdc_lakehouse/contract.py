@@ -83,6 +83,10 @@ class AirflowContext:
     run_id: str
     task_id: str
     try_number: int
+    triggered_by: str | None = None
+    """The user who triggered the run, as Airflow knows it; None for a run of the schedule."""
+    note: str | None = None
+    """Why it was triggered, from its form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,9 @@ class JobRequest:
         if self.airflow is not None:
             arguments += ["--dag-id", self.airflow.dag_id, "--dag-run-id", self.airflow.run_id]
             arguments += ["--task-id", self.airflow.task_id, "--try", str(self.airflow.try_number)]
+            # With `=`: a note may begin like an option.
+            said = (("--triggered-by", self.airflow.triggered_by), ("--note", self.airflow.note))
+            arguments += [f"{option}={text}" for option, text in said if text]
         if self.from_time is not None:
             arguments += ["--from-time", self.from_time]
         if self.until_time is not None:

@@ -12,9 +12,11 @@ from cdc_lakehouse.errors import NotSupportedYetError, UnknownNameError
 from cdc_lakehouse.orchestration.decisions import (
     CASE_DECISIONS,
     DECISIONS,
+    NOTE,
     case_params,
     decided,
     decision_params,
+    note_in,
 )
 
 PARAMS = decision_params()
@@ -36,13 +38,14 @@ def asked_of(
 
 
 def test_the_forms_ask_for_every_decision_and_explain_it():
-    assert (tuple(PARAMS), tuple(CASES)) == (DECISIONS, CASE_DECISIONS)
+    assert (tuple(PARAMS), tuple(CASES)) == ((*DECISIONS, NOTE), (*CASE_DECISIONS, NOTE))
     assert all(len(param.schema["description_md"]) > 50 for param in (*PARAMS.values(), *CASES.values()))
 
 
 def test_an_empty_form_decides_nothing():
     empty = {name: param.resolve() for name, param in PARAMS.items()}
 
+    assert empty.pop(NOTE) is None
     assert empty == {name: {} if name == "source_epoch" else [] for name in DECISIONS}
     assert not any(asked_of(empty, "orders").values())
     assert asked_of(empty, "orders", job=Job.VACUUM) == {}
@@ -132,3 +135,13 @@ def test_a_case_of_nothing_is_refused_when_it_is_named(value: Any):
 def test_what_is_neither_a_code_nor_a_coordinate_is_refused(what: str):
     with pytest.raises(ParamValidationError):
         CASES["close_cases"].resolve(value={"orders": [what]})
+
+
+def test_a_note_is_one_line_beside_the_decision_and_decides_nothing():
+    conf = {"note": "Ticket 7:\n  retention was\ttoo short"}
+
+    assert not any(asked_of(conf, "orders").values())
+    assert asked_of(conf, "orders", job=Job.VACUUM) == {}
+    assert note_in(conf) == "Ticket 7: retention was too short"
+    assert [note_in(each) for each in (None, {}, {"note": None}, {"note": " "})] == [None] * 4
+    assert len(note_in({"note": "x" * 900}) or "") == 500

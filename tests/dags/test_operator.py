@@ -26,7 +26,7 @@ from fake_spark import (  # type: ignore[import-not-found]
 )
 
 from cdc_lakehouse.config.models import Connections
-from cdc_lakehouse.contract import ENV_RESULT, ExitCode, Job
+from cdc_lakehouse.contract import ENV_RESULT, AirflowContext, ExitCode, Job
 from cdc_lakehouse.orchestration.operator import SparkJobOperator
 
 GOOD = result(Job.BRONZE_INGEST, ingested("orders"), idle("customers"))
@@ -45,12 +45,16 @@ class TaskInstance(SimpleNamespace):
 
 
 def context(
-    *, run_type: str = "scheduled", conf: dict[str, Any] | None = None, store: Store | None = None
+    *,
+    run_type: str = "scheduled",
+    conf: dict[str, Any] | None = None,
+    store: Store | None = None,
+    user: str | None = None,
 ) -> Any:
     ti = TaskInstance(
         dag_id="cdc_shop", run_id="scheduled__2026", task_id="main.bronze_ingest", try_number=2, pushed={}
     )
-    dag_run = SimpleNamespace(run_type=run_type, conf=conf or {})
+    dag_run = SimpleNamespace(run_type=run_type, conf=conf or {}, triggering_user_name=user)
     return {"ti": ti, "dag_run": dag_run, "task_state_store": Store() if store is None else store}
 
 
@@ -224,6 +228,14 @@ def test_a_run_that_would_not_do_what_it_was_asked_for_fails_and_starts_nothing(
     assert str(caught.value).splitlines()[0] == "bronze_ingest was not started: NOT_SUPPORTED_YET"
     assert sentence in str(caught.value)
     assert not was_called(Job.BRONZE_INGEST)
+
+
+def test_the_job_is_told_who_triggered_the_run_and_why():
+    asked = operator()._request(context(conf={"note": "ticket\n7"}, user="ann"))
+
+    assert asked.airflow == AirflowContext(
+        "cdc_shop", "scheduled__2026", "main.bronze_ingest", 2, triggered_by="ann", note="ticket 7"
+    )
 
 
 @pytest.mark.usefixtures("database")

@@ -24,7 +24,7 @@ from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
 from cdc_lakehouse.bronze.replay_job import replay_table
 from cdc_lakehouse.bronze.went_back import turned_back
 from cdc_lakehouse.config.models import Pipeline, Table
-from cdc_lakehouse.contract import Job, JobRequest, TableResult
+from cdc_lakehouse.contract import AirflowContext, Job, JobRequest, TableResult
 from cdc_lakehouse.errors import RegistryUnavailableError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.confirmations import Confirmation
@@ -38,6 +38,9 @@ from cdc_lakehouse.silver.look import MergeTask, look_at
 from cdc_lakehouse.silver.table_merge import merge_table
 
 PIPELINE = "cases"
+RUN = AirflowContext("cdc_cases", "manual__1", "main.bronze_ingest", 1, triggered_by="ann", note="ticket 7")
+BY = {"user": "ann", "run": "cdc_cases manual__1", "note": "ticket 7"}
+"""How the decisions of that run are signed."""
 CLUSTER = "cluster-1"
 TOPIC_ID = "topic-1"
 KAFKA_ROWS = (
@@ -129,7 +132,7 @@ class Chain:
             **self.options,
         }
         return Application(
-            request=JobRequest(job=job, pipeline=PIPELINE, tables=(), dry_run=dry_run),
+            request=JobRequest(job=job, pipeline=PIPELINE, tables=(), airflow=RUN, dry_run=dry_run),
             pipeline=Pipeline.model_validate(document),
             tables=tables,
             lake=self.lake,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from chain import TOPIC_ID, Chain  # type: ignore[import-not-found]
+from chain import BY, TOPIC_ID, Chain  # type: ignore[import-not-found]
 from deltalake import DeltaTable
 from orders import EMPTY, ORDERS, SOURCE, TOPIC, acknowledging, know, notes, order, planned  # type: ignore[import-not-found]
 
@@ -82,7 +82,7 @@ def test_an_accepted_gap_is_a_commit_of_its_own_and_stays_known(stocked):
 
     assert progress(stocked) == Progress(floor=0, end=6, gaps=((4, 5),), log=UP_TO_5)
     assert set(notes(stocked.bronze(ORDERS))) == {0, 1, 2, 3, 5}
-    assert result.decisions == {"accept_gap": {SOURCE: {"0": [4, 5]}}}
+    assert result.decisions == {"accept_gap": {SOURCE: {"0": [4, 5]}}, "decided_by": BY}
     assert result.gaps == {TOPIC: {"0": [[4, 5]]}}
     assert DeltaTable(uri(stocked)).version() == 4
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from chain import Chain  # type: ignore[import-not-found]
+from chain import BY, Chain  # type: ignore[import-not-found]
 from orders import NEW, ORDERS, SOURCE, TOPIC, know, notes, order  # type: ignore[import-not-found]
 
 from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
@@ -113,7 +113,7 @@ def test_the_ledger_says_who_was_meant_and_adds_nothing(holding):
     after = state(holding).ledger
     assert before is not None
     assert after is not None
-    decisions = {"close_cases": {"asked": [f"{TOPIC}/0@2"], "records": 1}}
+    decisions = {"close_cases": {"asked": [f"{TOPIC}/0@2"], "records": 1}, "decided_by": BY}
     assert (after.seq, after.added, after.sources) == (before.seq + 1, {}, before.sources)
     assert after.decisions == result.decisions == decisions
     assert [(redo.rows, redo.within) for redo in after.redo] == [(1, {SOURCE: {0: (2, 3)}})]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chain import TOPIC_ID, Chain, kafka_rows  # type: ignore[import-not-found]
+from chain import BY, TOPIC_ID, Chain, kafka_rows  # type: ignore[import-not-found]
 from deltalake import DeltaTable
 from orders import NEW, ORDERS, SOURCE, TOPIC, acknowledging, know, order, planned  # type: ignore[import-not-found]
 
@@ -117,7 +117,8 @@ def test_a_fill_brings_every_offset_back_once_and_moves_nothing_else(holed):
     assert {row["topic_id"] for row in holed.bronze(ORDERS)} == {TOPIC_ID}
     assert (result.status, result.counts["appended"]) == (TableStatus.ADVANCED, 5)
     assert (result.ranges, result.gaps) == ({}, {})
-    assert result.decisions == {"fill_gaps": {"filled": {SOURCE: {"0": [[2, 7], [9, 10]]}}, "left": {}}}
+    filled = {"filled": {SOURCE: {"0": [[2, 7], [9, 10]]}}, "left": {}}
+    assert result.decisions == {"fill_gaps": filled, "decided_by": BY}
 
 
 def test_rows_and_ledger_of_a_fill_are_one_commit(holed):
@@ -130,7 +131,7 @@ def test_rows_and_ledger_of_a_fill_are_one_commit(holed):
     ledger = state(holed).ledger
     assert ledger is not None
     assert (ledger.added, ledger.gaps()) == ({}, {})
-    assert ledger.decisions == {"fill_gaps": {SOURCE: {"0": [[2, 7], [9, 10]]}}}
+    assert ledger.decisions == {"fill_gaps": {SOURCE: {"0": [[2, 7], [9, 10]]}}, "decided_by": BY}
 
 
 def test_rows_that_came_late_find_their_place_in_silver(holed):

@@ -49,6 +49,8 @@ def _cases(
 @click.option("--dag-run-id", help="… its run_id …")
 @click.option("--task-id", help="… its task_id …")
 @click.option("--try", "try_number", type=int, default=1, help="… and the number of the try.")
+@click.option("--triggered-by", help="The user who triggered that run …")
+@click.option("--note", help="… and why: both stand beside decisions.")
 @click.option("--from-time", help="First instant of a backfill.")
 @click.option("--until-time", help="First instant behind a backfill.")
 @click.option(
@@ -143,4 +145,6 @@ def _airflow(options: dict[str, Any]) -> AirflowContext | None:
         run_id=options["dag_run_id"] or "",
         task_id=options["task_id"] or "",
         try_number=options["try_number"],
+        triggered_by=options["triggered_by"],
+        note=options["note"],
     )

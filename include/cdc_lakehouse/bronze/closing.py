@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.closing_plan import Case, ClosingPlan, Meant, plan_closing
+from cdc_lakehouse.bronze.decided import signed
 from cdc_lakehouse.bronze.in_place import Place, change_in_place, within_of
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult, TableStatus
@@ -36,7 +37,7 @@ def close_cases(application: Application, table: Table, state: TableState | None
     close, reopen = request.close_cases.get(table.name, ()), request.reopen_cases.get(table.name, ())
     read: Sources = {} if state is None or state.ledger is None else state.ledger.sources
     plan = plan_closing(table.name, list(_held(uri)), read=read, close=close, reopen=reopen)
-    decisions = {
+    asked_for = {
         name: {"asked": list(asked), "records": records}
         for name, asked, records in (
             ("close_cases", close, plan.closed),
@@ -44,6 +45,7 @@ def close_cases(application: Application, table: Table, state: TableState | None
         )
         if asked
     }
+    decisions = signed(asked_for, request)
     counts = {"closed_by_hand": plan.closed, "reopened": plan.reopened}
     result = TableResult(table=table.name, status=TableStatus.IDLE, counts=counts, decisions=decisions)
     is_done = not plan.closed + plan.reopened

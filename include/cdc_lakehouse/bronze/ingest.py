@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.amend import amend
+from cdc_lakehouse.bronze.decided import signed
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.epochs import EPOCHS_OPENED, Decision, decide_epochs
@@ -67,6 +68,9 @@ class TableIngest:
         """
         self._application = application
         self.table = table
+        if plan.amends:
+            decisions = signed(plan.ledger.decisions, application.request)
+            plan = replace(plan, ledger=replace(plan.ledger, decisions=decisions))
         self._plan = plan
         self._registry = registry
         self._uri = application.lake.bronze(table.name)
@@ -217,7 +221,8 @@ class TableIngest:
         files = self._decoded(self._read_again(session, spans), hull_of(spans))
 
         def after(seen: str | None) -> Ledger:
-            return filled(self._ledger, spans, attempt=self._application.attempt, seen_through=seen)
+            step = filled(self._ledger, spans, attempt=self._application.attempt, seen_through=seen)
+            return replace(step, decisions=signed(step.decisions, self._application.request))
 
         self._commit(session, files, within=spans, after=after, topic_ids=self._asked_topic_ids())
         self._filled = together(self._filled, spans)
@@ -310,7 +315,8 @@ class TableIngest:
             registry={} if self._decoder is None else self._decoder.registry,
             seconds=self._seconds,
         )
-        unproven = ", ".join(self._prepared().unproven()) or None
-        return replace(
-            result, unproven_source=unproven, **claim_of_bronze(self._ledger, self._confirmations).told()
-        )
+        decoder = self._decoder
+        unproven = None if decoder is None else ", ".join(decoder.unproven()) or None
+        decisions = signed(result.decisions, self._application.request)
+        claim = claim_of_bronze(self._ledger, self._confirmations).told()
+        return replace(result, unproven_source=unproven, decisions=decisions, **claim)

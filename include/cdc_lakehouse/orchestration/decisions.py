@@ -25,6 +25,9 @@ DECISIONS = (ACCEPT_GAP, SOURCE_EPOCH, ACKNOWLEDGE_FOREIGN, STOP_READING, FILL_G
 CLOSE_CASES = "close_cases"
 REOPEN_CASES = "reopen_cases"
 CASE_DECISIONS = (CLOSE_CASES, REOPEN_CASES)
+NOTE = "note"
+MOST_OF_A_NOTE = 500
+"""Characters."""
 _CASE_PATTERN = r"^([a-z_0-9]+|[A-Za-z0-9._-]+/[0-9]+@[0-9]+)$"
 _WHO_DECIDES = {
     Job.BRONZE_INGEST: DECISIONS,
@@ -62,6 +65,10 @@ _ABOUT = {
         "merge puts their rows where they belong. What Kafka no longer holds stays a gap, and the report "
         "says so."
     ),
+    NOTE: (
+        "Why. It stands beside the decision in the ledger and in the report, with the user who triggered the "
+        "run. (Airflow does not hand its own note of a run to the tasks.)"
+    ),
     CLOSE_CASES: (
         "Table and undecodable records that nobody waits for any more, as `make quarantine` lists them: a "
         'code, or one record, like `{"orders": ["bad_frame", "shop.public.orders/0@17"]}`. A code means the '
@@ -89,6 +96,7 @@ def decision_params() -> dict[str, Param]:
         ACKNOWLEDGE_FOREIGN: Param([], description_md=_ABOUT[ACKNOWLEDGE_FOREIGN], **_LINES),
         STOP_READING: Param([], description_md=_ABOUT[STOP_READING], **_LINES),
         FILL_GAPS: Param([], description_md=_ABOUT[FILL_GAPS], **_LINES),
+        NOTE: _note_param(),
     }
 
 
@@ -96,7 +104,17 @@ def case_params() -> dict[str, Param]:
     """The trigger form of a pipeline's maintenance."""
     asked = {"type": "array", "items": {"type": "string", "pattern": _CASE_PATTERN}, "minItems": 1}
     by_table: dict[str, Any] = {"type": "object", "propertyNames": _TEXT, "additionalProperties": asked}
-    return {each: Param({}, description_md=_ABOUT[each], **by_table) for each in CASE_DECISIONS}
+    cases = {each: Param({}, description_md=_ABOUT[each], **by_table) for each in CASE_DECISIONS}
+    return {**cases, NOTE: _note_param()}
+
+
+def _note_param() -> Param:
+    return Param(None, description_md=_ABOUT[NOTE], type=["null", "string"], maxLength=MOST_OF_A_NOTE)
+
+
+def note_in(conf: Mapping[str, Any] | None) -> str | None:
+    """Return why a person triggered the run, in one line: it becomes an argument and a line of the log."""
+    return " ".join(str((conf or {}).get(NOTE) or "").split())[:MOST_OF_A_NOTE] or None
 
 
 def decided(
@@ -112,7 +130,7 @@ def decided(
     `known` are all tables of the pipeline, None where some are discovered: then the job that discovers them
     refuses a name that nobody has. Raises for what no task of this run would do.
     """
-    given = {name: value for name, value in (conf or {}).items() if value}
+    given = {name: value for name, value in (conf or {}).items() if value and name != NOTE}
     strange = sorted(given.keys() - set(_WHO_DECIDES[job]))
     if strange:
         raise NotSupportedYetError(feature=f"a run with parameters ({', '.join(strange)})")

@@ -31,7 +31,7 @@ from cdc_lakehouse.orchestration.connections import (
     connection_ids,
     wished_connection_ids,
 )
-from cdc_lakehouse.orchestration.decisions import decided
+from cdc_lakehouse.orchestration.decisions import decided, note_in
 from cdc_lakehouse.orchestration.idle_check import found_idle, look_command
 from cdc_lakehouse.orchestration.log_relay import LogRelay
 from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
@@ -144,17 +144,22 @@ class SparkJobOperator(SparkSubmitOperator):
         )
 
     def _request(self, context: Context) -> JobRequest:
-        ti = context["ti"]
+        ti, run = context["ti"], context["dag_run"]
         return JobRequest(
             job=self.job,
             pipeline=self.pipeline,
             tables=tuple(self.tables) if self.by_name else (),
             group=self.group,
             airflow=AirflowContext(
-                dag_id=ti.dag_id, run_id=ti.run_id, task_id=ti.task_id, try_number=ti.try_number
+                dag_id=ti.dag_id,
+                run_id=ti.run_id,
+                task_id=ti.task_id,
+                try_number=ti.try_number,
+                triggered_by=getattr(run, "triggering_user_name", None),
+                note=note_in(run.conf),
             ),
             **decided(
-                context["dag_run"].conf,
+                run.conf,
                 job=self.job,
                 pipeline=self.pipeline,
                 tables=self.tables if self.by_name else None,
