@@ -163,9 +163,12 @@ def test_a_change_by_hand_is_acknowledged_by_its_name_only(stocked, named):
     assert caught.value.standing == "`orders=v3@step2`"
 
 
-@pytest.mark.parametrize(("named", "is_done"), [("v3@step1", True), ("v3@step2", False), ("yes", False)])
+@pytest.mark.parametrize(
+    ("named", "is_done"),
+    [({"v3@step1"}, True), ({"v3@step2"}, False), ({"v3@step1", "yes"}, False), (set(), False)],
+)
 def test_an_acknowledgement_of_nothing_is_done_only_where_its_step_is_passed(stocked, named, is_done):
-    decided = Decided(acknowledge_foreign=frozenset({named}))
+    decided = Decided(acknowledge_foreign=frozenset(named))
 
     if is_done:
         assert plan(stocked, decided, kafka=(0, 4)).is_idle

@@ -73,9 +73,10 @@ def test_a_decision_about_anything_else_changes_nothing_and_prints_what_it_would
     assert caught.value.named == (f"`orders={named}`" if named else "nothing")
 
 
-def test_a_decision_about_what_is_not_lost_is_refused():
+@pytest.mark.parametrize("named", ["", f"{TOPIC}/0:5-9"])
+def test_a_decision_about_what_is_not_lost_is_refused(named):
     with pytest.raises(DecisionOutdatedError) as caught:
-        plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 9)), decided=accept(f"{TOPIC}/0:5-9"))
+        plan_drain(ledger(p0=5), (TOPIC,), facts=facts((0, 9)), decided=accept(named))
 
     assert caught.value.standing == "nothing"
 

@@ -97,8 +97,11 @@ def _user_of_the_machine() -> str | None:
 
 
 def require_what_stands(parameter: str, *, table: str, named: Named, standing: Named) -> None:
-    """Raise `DecisionOutdatedError` unless the decision names exactly what there is to decide."""
-    if named != standing:
+    """Raise `DecisionOutdatedError` unless the decision names exactly what there is to decide.
+
+    One that names nothing is refused also where there is nothing: next time there may be something.
+    """
+    if not named or named != standing:
         raise DecisionOutdatedError(
             parameter=parameter,
             table=table,
