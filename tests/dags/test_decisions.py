@@ -54,9 +54,8 @@ def test_an_empty_form_decides_nothing():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("accept_gap", [""]),
         ("accept_gap", "orders"),
-        ("acknowledge_foreign", ["orders=v3@step2", "orders=v3@step2"]),
+        ("acknowledge_foreign", [{"orders": "v3@step2"}]),
         ("fill_gaps", [7]),
         ("source_epoch", {"orders": "1"}),
         ("source_epoch", {"orders": 0}),
@@ -83,6 +82,13 @@ def test_the_form_takes_the_name_of_a_discovered_table_as_text(name: str):
     """Airflow offers a list to choose from where a parameter has examples, and else a line per value."""
     assert PARAMS[name].resolve(value=["clicks"]) == ["clicks"]
     assert "examples" not in PARAMS[name].schema
+
+
+def test_what_is_copied_along_with_a_value_does_not_count():
+    conf = {"accept_gap": ["", f" `{LOST}`", "\t"], "fill_gaps": ["", " "]}
+
+    assert asked_of(conf, "orders", known=["orders"])["accept_gap"] == (LOST,)
+    assert asked_of(conf, "orders", known=["orders"])["fill_gaps"] == ()
 
 
 def test_a_group_that_discovers_its_tables_gets_all_and_says_itself_what_it_does_not_know():

@@ -22,6 +22,7 @@ ACKNOWLEDGE_FOREIGN = "acknowledge_foreign"
 FILL_GAPS = "fill_gaps"
 STOP_READING = "stop_reading"
 DECISIONS = (ACCEPT_GAP, SOURCE_EPOCH, ACKNOWLEDGE_FOREIGN, STOP_READING, FILL_GAPS)
+_BY_LINE = frozenset({ACCEPT_GAP, ACKNOWLEDGE_FOREIGN, STOP_READING, FILL_GAPS})
 CLOSE_CASES = "close_cases"
 REOPEN_CASES = "reopen_cases"
 CASE_DECISIONS = (CLOSE_CASES, REOPEN_CASES)
@@ -79,7 +80,7 @@ _ABOUT = {
 
 
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
-_LINES: dict[str, Any] = {"type": "array", "items": _TEXT, "uniqueItems": True}
+_LINES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 """Without examples Airflow's form shows a field with a line per value; with them, a list to choose from."""
 
 
@@ -130,7 +131,7 @@ def decided(
     `known` are all tables of the pipeline, None where some are discovered: then the job that discovers them
     refuses a name that nobody has. Raises for what no task of this run would do.
     """
-    given = {name: value for name, value in (conf or {}).items() if value and name != NOTE}
+    given = _given(conf or {})
     strange = sorted(given.keys() - set(_WHO_DECIDES[job]))
     if strange:
         raise NotSupportedYetError(feature=f"a run with parameters ({', '.join(strange)})")
@@ -156,6 +157,16 @@ def decided(
         STOP_READING: of_ours(given.get(STOP_READING, ())),
         FILL_GAPS: of_ours(given.get(FILL_GAPS, ())),
     }
+
+
+def _given(conf: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the conf decides. Lines are taken without what is copied along with them by accident."""
+    cleaned = {
+        name: list(filter(None, (str(line).strip(" \t`") for line in value))) if name in _BY_LINE else value
+        for name, value in conf.items()
+        if value and name != NOTE
+    }
+    return {name: value for name, value in cleaned.items() if value}
 
 
 def _require_known(given: Mapping[str, Any], known: set[str], *, pipeline: str) -> None:
