@@ -53,7 +53,7 @@ def test_a_number_for_a_group_that_does_not_exist_is_refused():
 
 def test_advice_that_names_a_snapshot_is_followed_by_the_statement_for_the_table():
     table = Table(name="orders", topics=("shop.public.orders", "shop.public.old_orders"))
-    lost = OffsetsLostError(table="orders", ranges="shop.public.orders/0 [0, 5)")
+    lost = OffsetsLostError(table="orders", decision="orders=shop.public.orders/0:0-5")
     found = with_signal(failed("orders", lost), lost, table, signals="ops.signals")
 
     assert found.error is not None
