@@ -12,6 +12,7 @@ from cdc_lakehouse.connect.connectors import Connector, Part
 from cdc_lakehouse.contract import ExitCode, Job, JobResult, TableError, TableResult, TableStatus
 from cdc_lakehouse.database.positions import LogPosition, Moment
 from cdc_lakehouse.inspection.overview import TableOverview, counted, overview
+from cdc_lakehouse.lake.claims import Withheld
 from cdc_lakehouse.lake.confirmations import Confirmations
 from cdc_lakehouse.lake.confirmations_file import write_confirmations
 from cdc_lakehouse.lake.names import Lake
@@ -72,6 +73,14 @@ def test_what_the_newest_merge_withholds_is_withheld(merged):
     found = merged(COMPLETE, said(withheld="gaps"))
 
     assert (found.valid_through, found.withheld) == (None, "gaps")
+
+
+@pytest.mark.parametrize("reason", [Withheld.BEGAN_ANEW, Withheld.BEGINS_LATE])
+def test_what_only_a_full_snapshot_ends_is_told_with_its_statement(merged, reason):
+    found = merged(said(withheld=str(reason)))
+
+    assert '\'{"data-collections": ["public.orders"], "type": "blocking"}\');' in found.way_out
+    assert merged(COMPLETE).way_out == ""
 
 
 def test_a_merge_that_failed_takes_nothing_back(merged):

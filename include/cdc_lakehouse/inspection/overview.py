@@ -11,6 +11,7 @@ from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.connect.connectors import Connector, connector_state
 from cdc_lakehouse.contract import Job, JobResult, TableResult
 from cdc_lakehouse.database.positions import LogPosition, Moment
+from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
 from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.lake.claims import Withheld
@@ -29,6 +30,7 @@ from cdc_lakehouse.lake.valid_through import ValidThrough
 NEVER = "never run"
 ENDED = "ended"
 """A person ended the reading of a table that is gone at its source."""
+_ENDED_BY_A_SNAPSHOT = (Withheld.BEGAN_ANEW, Withheld.BEGINS_LATE)
 _SHOWN = (Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.VERIFY)
 
 
@@ -61,6 +63,8 @@ class TableOverview:
     """Why silver says neither."""
     unproven_source: bool = False
     """Whether the pipeline accepts connectors whose order of changes nobody has proven."""
+    way_out: str = ""
+    """The statement for the snapshot that ends what is withheld; empty where another way leads out."""
     stalled: str = ""
     """Why nothing new arrives, or since when silver lacks changes of its source; empty where all is well."""
 
@@ -85,7 +89,13 @@ def overview(
             stalled = _explain_stall(
                 entry, table, moments[table.group], results, now=now, connectors=connectors
             )
-            found.append(replace(entry, stalled=stalled, unproven_source=pipeline.unproven_source))
+            way_out = ""
+            if entry.withheld in _ENDED_BY_A_SNAPSHOT:
+                signals = pipeline.signal_table
+                way_out = snapshot_advice(SnapshotKind.BLOCKING, table.topics, signals=signals)
+            found.append(
+                replace(entry, stalled=stalled, way_out=way_out, unproven_source=pipeline.unproven_source)
+            )
     return found
 
 

@@ -105,6 +105,9 @@ def _print_withheld(console: Console, found: Sequence[TableOverview]) -> None:
     for reason in dict.fromkeys(entry.withheld for entry in found if entry.withheld):
         names = ", ".join(f"{each.pipeline}.{each.table}" for each in found if each.withheld == reason)
         console.print(Text(f"not valid-through: {names}: {reason}", style="dim"))
+    for entry in found:
+        if entry.way_out:
+            console.print(Text(f"{entry.pipeline}.{entry.table}: {entry.way_out}", style="dim"))
 
 
 def print_quarantine(found: Sequence[Cases]) -> None:

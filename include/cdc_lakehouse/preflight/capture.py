@@ -9,6 +9,7 @@ from cdc_lakehouse.connect.connectors import Connector
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.database.access import Database
 from cdc_lakehouse.database.capture import Capture, SlotHealth, SourceTable, read_capture
+from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
 from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.preflight.findings import Finding
 
@@ -39,7 +40,8 @@ def capture_findings(
         yield from publication_findings(capture, publication)
     for table in tables:
         for topic in table.topics:
-            yield from table_findings(table, prefix_and_relation(topic)[1], capture, role=role)
+            signal = snapshot_advice(SnapshotKind.BLOCKING, [topic], signals=pipeline.signal_table)
+            yield from table_findings(table, prefix_and_relation(topic)[1], capture, role=role, signal=signal)
     yield from _check_large_values(capture, sorted(relations))
     yield from _check_signals(capture, pipeline, role=role)
 
@@ -106,8 +108,10 @@ def publication_findings(capture: Capture, name: str) -> Iterator[Finding]:
         yield Finding.fine(subject, "it sends every kind of change")
 
 
-def table_findings(table: Table, relation: str, capture: Capture, *, role: str | None) -> Iterator[Finding]:
-    """What the source will not send of one table, and why."""
+def table_findings(
+    table: Table, relation: str, capture: Capture, *, role: str | None, signal: str
+) -> Iterator[Finding]:
+    """What the source will not send of one table, and why; `signal` asks for a full snapshot of it."""
     subject, source_table = f"source table {relation}", capture.tables.get(relation)
     if source_table is None:
         yield Finding.warning(
@@ -129,12 +133,14 @@ def table_findings(table: Table, relation: str, capture: Capture, *, role: str |
             "its publication sends only rows that meet a condition",
             "Rows that do not meet it are missing in silver; publish the table without WHERE.",
         )
-    yield from _check_identity(subject, table, source_table)
+    yield from _check_identity(subject, table, source_table, signal=signal)
     if source_table.may_select is False:
         yield select_finding(subject, source_table, role=str(role))
 
 
-def _check_identity(subject: str, table: Table, source_table: SourceTable) -> Iterator[Finding]:
+def _check_identity(
+    subject: str, table: Table, source_table: SourceTable, *, signal: str
+) -> Iterator[Finding]:
     """Which old values an update or a delete tells."""
     full = f"ALTER TABLE {source_table.quoted} REPLICA IDENTITY FULL;"
     identity = source_table.replica_identity
@@ -148,7 +154,7 @@ def _check_identity(subject: str, table: Table, source_table: SourceTable) -> It
         yield Finding.warning(
             subject,
             "`key` of the table needs REPLICA IDENTITY FULL, which it does not have",
-            f"{full} Then take a new full snapshot.",
+            f"{full} Then take a new full snapshot. {signal}",
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.connect.connectors import Connector
 from cdc_lakehouse.contract import ExitCode
+from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.preflight.findings import Finding
 
@@ -29,6 +30,7 @@ def connector_findings(connector: Connector, pipeline: Pipeline) -> Iterator[Fin
     yield from _check_converters(subject, connector)
     yield from _check_placeholder(subject, connector, pipeline)
     yield from _check_losses(subject, connector)
+    yield from _check_snapshot_mode(subject, connector, pipeline)
     yield from _check_values(subject, connector)
     yield from _check_heartbeat(subject, connector)
     yield from _check_signals(subject, connector, pipeline)
@@ -129,12 +131,16 @@ def _check_losses(subject: str, connector: Connector) -> Iterator[Finding]:
             "slot.drop.on.stop=true: what is changed while the connector is stopped is lost",
             "Set slot.drop.on.stop=false.",
         )
-    mode = settings.get("snapshot.mode", "initial")
+
+
+def _check_snapshot_mode(subject: str, connector: Connector, pipeline: Pipeline) -> Iterator[Finding]:
+    mode = connector.settings.get("snapshot.mode", "initial")
     if mode in ("no_data", "never", "schema_only"):
+        topics = [topic for table in pipeline.tables for topic in table.topics]
         yield Finding.warning(
             subject,
             f"snapshot.mode={mode}: rows from before the connector was made are not sent",
-            "Ask for an incremental snapshot of each table, by signal.",
+            snapshot_advice(SnapshotKind.INCREMENTAL, topics, signals=pipeline.signal_table),
         )
     elif mode == "always":
         yield Finding.note(
