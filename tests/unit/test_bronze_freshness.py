@@ -77,6 +77,7 @@ def test_all_that_is_known_is_in_the_report():
     assert found.freshness == {
         "connector": "connector shop: task 0 is FAILED",
         "connector_runs": False,
+        "at_source": True,
         "source_position": "0/190",
         "committed_position": "0/FA",
         "behind_bytes": 150,

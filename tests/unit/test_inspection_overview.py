@@ -165,6 +165,14 @@ def test_where_nobody_can_be_asked_the_newest_ingest_says_that_the_connector_doe
     assert looked_at((1, 0x60), connectors={"shop": RUNNING}).stalled == ""
 
 
+def test_a_table_that_is_gone_at_the_source_lacks_nothing(looked_at, tmp_path):
+    gone = TableResult(table="orders", status=TableStatus.IDLE, freshness={"at_source": False})
+    result = JobResult(Job.BRONZE_INGEST, "shop", "20260101T110000Z-0011aabb", tables=(gone,))
+    write_reports(Lake(tmp_path.as_uri(), "shop"), result, airflow=None)
+
+    assert looked_at((120, 0x60), (61, 0x70), connectors=STOPPED).stalled == ""
+
+
 RUNNING = Connector(
     "shop", {"topic.prefix": "shop"}, (Part("the connector", "RUNNING"), Part("task 0", "RUNNING"))
 )

@@ -69,6 +69,7 @@ def _describe_arrival(table: Table, arrival: Arrival, *, since: datetime | None)
     facts = {
         "connector": arrival.connector.sentence,
         "connector_runs": arrival.connector.runs,
+        "at_source": arrival.is_at_source,
         "source_position": None if source is None else str(source),
         "committed_position": None if committed is None else str(committed),
         "behind_bytes": behind,

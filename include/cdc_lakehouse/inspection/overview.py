@@ -108,13 +108,18 @@ def _explain_stall(
     now: datetime,
     connectors: Mapping[str, Connector] | None,
 ) -> str:
-    """A connector that does not run, now or in the newest ingest; else a promise that is broken by now."""
+    """A connector that does not run, now or in the newest ingest; else a promise that is broken by now.
+
+    A table that is gone at the source gets nothing new and lacks nothing.
+    """
+    newest = _newest(results, Job.BRONZE_INGEST, table.name)
+    freshness = newest.freshness if isinstance(newest, TableResult) else {}
+    if entry.ingest == ENDED or not freshness.get("at_source", True):
+        return ""
     if connectors is not None:
         state = connector_state({prefix_and_relation(topic)[0] for topic in table.topics}, connectors)
         stopped = "" if state.runs else state.sentence
     else:
-        newest = _newest(results, Job.BRONZE_INGEST, table.name)
-        freshness = newest.freshness if isinstance(newest, TableResult) else {}
         stopped = "" if freshness.get("connector_runs", True) else str(freshness["connector"])
     if stopped or table.fresh_within is None:
         return stopped
