@@ -140,7 +140,7 @@ def test_rows_that_no_event_told_a_new_column_are_told_apart_with_what_sends_the
     untold = failed.value.__cause__
     assert isinstance(untold, ColumnsUntoldError)
     assert (untold.count, untold.columns) == (3, "note (added 2026-01-01 00:00, schema 12)")
-    assert '"public.items"' in untold.signal
+    assert untold.snapshot == "incremental"
 
 
 def test_no_value_is_told_or_kept(items):

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.verification.differences import Difference, Kind
 from cdc_lakehouse.verification.subject import NewColumn, new_columns
-from cdc_lakehouse.verification.told import signal_for, untold_columns
+from cdc_lakehouse.verification.told import untold_columns
 
 ADDED = NewColumn("note", "note (added)", was_sent_before=False)
 AGAIN = NewColumn("n", "n (sent again)", was_sent_before=True)
@@ -55,10 +55,3 @@ def test_the_log_of_changes_says_which_columns_came_and_when(tmp_path):
         "n": NewColumn("n", "n (sent again 2026-01-04 09:30)", was_sent_before=True),
     }
     assert new_columns(Lake(root=tmp_path.as_uri(), pipeline="other"), "items") == {}
-
-
-def test_the_signal_names_the_table_of_the_source():
-    assert signal_for("public.items") == (
-        "INSERT INTO debezium_signal VALUES ('columns-again', 'execute-snapshot', "
-        """'{"data-collections": ["public.items"], "type": "incremental"}')"""
-    )

@@ -288,21 +288,19 @@ class SilverDiffersError(DataError):
 
 class ColumnsUntoldError(DataError):
     code = "COLUMNS_UNTOLD"
+    snapshot = "incremental"
     sentence = (
         "{count} row(s) of {table} differ from the source in nothing but {columns}: no event has told them "
-        "since these columns came; this asks for them: {signal}"
+        "since these columns came"
     )
     advice = (
-        "Silver has all that was sent: an ALTER TABLE sends no rows. Run that statement in the source "
-        "database, with the name of the connector's signal table, wait until the rows were merged, and clear "
-        "`verify`."
+        "Silver has all that was sent: an ALTER TABLE sends no rows. Send them again with an incremental "
+        "snapshot, and clear `verify` once they were merged."
     )
     table: str
     count: int
     columns: str
     """Each with when it came, and the schema that first had it."""
-    signal: str
-    """SQL of the source."""
 
 
 class WrongTableError(DataError):

@@ -30,7 +30,6 @@ from cdc_lakehouse.verification.told import (
     kinds_in_words,
     lacks_in_words,
     report_of,
-    signal_for,
     untold_columns,
 )
 from cdc_lakehouse.verification.verdict import Look, OpenKey, Verdict, judge
@@ -81,7 +80,6 @@ class Verification:
             table=table.name,
             count=len(untold),
             columns=", ".join(new[name].words for name in names),
-            signal=signal_for(found.relation),
         )
 
     def _compared(self, table: Table, subject: Subject, snapshot: SourceSnapshot) -> Verified:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -112,10 +111,3 @@ def untold_columns(difference: Difference, new: Mapping[str, NewColumn]) -> tupl
             return None
         names.append(column.name)
     return tuple(names)
-
-
-def signal_for(relation: str) -> str:
-    """Return the statement that asks the connector for an incremental snapshot of a table."""
-    data = json.dumps({"data-collections": [relation], "type": "incremental"})
-    values = ", ".join(f"'{each}'" for each in ("columns-again", "execute-snapshot", data))
-    return f"INSERT INTO debezium_signal VALUES ({values})"  # noqa: S608 - for a person to read
