@@ -8,8 +8,8 @@ from shelf import TABLE, TOPIC, Shelf  # type: ignore[import-not-found]
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.connect.connectors import Connector, Part
 from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
-from cdc_lakehouse.preflight.capture import capture_findings
 from cdc_lakehouse.preflight.findings import Finding, Level
+from cdc_lakehouse.preflight.source_side import capture_findings
 from local_stack.shop import let_connector_read
 
 CONNECTOR = Connector(

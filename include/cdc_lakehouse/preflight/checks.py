@@ -23,13 +23,13 @@ from cdc_lakehouse.debezium.topic_names import prefix_and_relation
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
-from cdc_lakehouse.preflight.capture import capture_findings
 from cdc_lakehouse.preflight.connector import connector_findings, missing_connector
 from cdc_lakehouse.preflight.findings import Finding
 from cdc_lakehouse.preflight.greeting import greet_registry
 from cdc_lakehouse.preflight.lake import lake_finding
 from cdc_lakehouse.preflight.schemas import schema_findings
 from cdc_lakehouse.preflight.source import source_finding
+from cdc_lakehouse.preflight.source_side import capture_findings
 from cdc_lakehouse.preflight.topics import read_kafka, topic_findings
 from cdc_lakehouse.registry.client import SchemaRegistry
 
