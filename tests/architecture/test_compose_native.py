@@ -21,11 +21,11 @@ from compose_files import (  # type: ignore[import-not-found]
 
 from cdc_lakehouse import __version__, contract
 from cdc_lakehouse.config.kafka_settings import java_kafka_settings, librdkafka_settings
+from cdc_lakehouse.config.registry_settings import registry_settings
 from cdc_lakehouse.config.settings import (
     Role,
     connection_from_environment,
     connections_from_environment,
-    registry_settings,
 )
 from cdc_lakehouse.config.storage_settings import storage_root
 from local_stack.airflow_settings import airflow_environment

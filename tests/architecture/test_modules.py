@@ -13,6 +13,7 @@ SHADOWED_NAMES = {"logging", "config", "types", "json", "time", "datetime", "ema
 PACKAGE = "include/cdc_lakehouse/"
 MAY_READ_THE_ENVIRONMENT = (
     f"{PACKAGE}config/settings.py",
+    f"{PACKAGE}config/tls_settings.py",  # writes one variable, for a library that takes nothing else
     f"{PACKAGE}application/",
     f"{PACKAGE}orchestration/",
 )

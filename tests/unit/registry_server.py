@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +14,7 @@ from urllib.parse import urlsplit
 class FakeRegistry:
     """Answers by path; `failures` are sent first, one per call."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.answers: dict[str, Any] = {}
         self.failures: list[int] = []
         self.calls: list[str] = []
@@ -22,6 +24,11 @@ class FakeRegistry:
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
+            def handle(self):
+                # A client that trusts nobody here, or shows no certificate, goes away.
+                with suppress(ssl.SSLError, ConnectionError):
+                    super().handle()
+
             def do_GET(self):
                 fake.calls.append(self.path)
                 fake.authorizations.append(self.headers.get("Authorization"))
@@ -39,7 +46,11 @@ class FakeRegistry:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        if tls is not None:
+            self.server.socket = tls.wrap_socket(
+                self.server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self.url = f"http{'' if tls is None else 's'}://127.0.0.1:{self.server.server_port}"
         threading.Thread(
             target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
         ).start()

@@ -10,8 +10,10 @@ from cdc_lakehouse.config.kafka_settings import java_kafka_settings, librdkafka_
 from cdc_lakehouse.config.settings import Connection, Role, connection_from_environment
 from cdc_lakehouse.contract import ENV_CONNECTION_KAFKA
 from cdc_lakehouse.errors import MissingConnectionError, NotSupportedYetError
+from certificates import authority  # type: ignore[import-not-found]
 
-PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+PEM = authority().pem
+SHOWN = authority().client()
 
 
 def kafka(**fields: object) -> Connection:
@@ -131,6 +133,18 @@ def test_a_ca_alone_means_tls():
             "it has a ca_pem that security_protocol PLAINTEXT would not use",
         ),
         (
+            {"login": "me", "password": "pw", "extra": {"sasl_mechanism": "OAUTHBEARER"}},
+            "its sasl_mechanism OAUTHBEARER needs an `oauth_url`: who gives out tokens",
+        ),
+        (
+            {
+                "login": "me",
+                "password": "pw",
+                "extra": {"sasl_mechanism": "PLAIN", "oauth_url": "https://login.example/token"},
+            },
+            "it has an oauth_url that sasl_mechanism PLAIN would not use",
+        ),
+        (
             {"extra": {"sasl_mechanism": "PLAIN"}},
             "it has a sasl_mechanism that security_protocol PLAINTEXT would not use",
         ),
@@ -147,4 +161,32 @@ def test_a_sasl_mechanism_of_a_later_release_says_so():
     with pytest.raises(NotSupportedYetError) as caught:
         librdkafka_settings(kafka(login="me", password="pw", extra={"sasl_mechanism": "GSSAPI"}))
 
-    assert caught.value.feature == "the sasl_mechanism GSSAPI (known: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512)"
+    assert caught.value.feature == (
+        "the sasl_mechanism GSSAPI (known: OAUTHBEARER, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512)"
+    )
+
+
+def test_a_certificate_alone_means_tls_for_both_clients():
+    connection = kafka(extra={"certificate_pem": SHOWN.certificate, "private_key_pem": SHOWN.private_key})
+
+    assert librdkafka_settings(connection) == {
+        "bootstrap.servers": "127.0.0.1:9092",
+        "security.protocol": "SSL",
+        "ssl.certificate.pem": SHOWN.certificate,
+        "ssl.key.pem": SHOWN.private_key,
+    }
+    assert java_kafka_settings(connection) == {
+        "bootstrap.servers": "127.0.0.1:9092",
+        "security.protocol": "SSL",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": SHOWN.certificate,
+        "ssl.keystore.key": SHOWN.private_key,
+    }
+
+
+def test_a_line_break_of_a_certificate_does_not_end_the_jaas_value():
+    extra = {"oauth_url": "https://login.example/token", "oauth_ca_pem": PEM}
+    settings = java_kafka_settings(kafka(login="me", password="pw", extra=extra))
+
+    assert "\n" not in settings["sasl.jaas.config"]
+    assert PEM.replace("\n", "\\n") in settings["sasl.jaas.config"]

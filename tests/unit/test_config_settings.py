@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from cdc_lakehouse.config.registry_settings import registry_settings
 from cdc_lakehouse.config.settings import (
     Connection,
     Role,
     connection_from_environment,
     connections_from_environment,
     pipelines_folder,
-    registry_settings,
 )
 from cdc_lakehouse.errors import MissingConnectionError
 
@@ -73,10 +73,10 @@ def test_the_repr_of_registry_settings_shows_no_secret():
             '{"extra": {"security_protcol": "SSL"}}',
             "unknown key `security_protcol`; did you mean `security_protocol`?",
         ),
-        ('{"extra": {"zzz": "1"}}', "unknown key `zzz`; known: security_protocol, sasl_mechanism, ca_pem"),
         (
-            '{"extra": {"ca_pem": "/etc/ca.pem"}}',
-            "its ca_pem must be the certificate's text, from -----BEGIN CERTIFICATE----- on",
+            '{"extra": {"zzz": "1"}}',
+            "unknown key `zzz`; known: security_protocol, sasl_mechanism, ca_pem, certificate_pem, "
+            "private_key_pem, oauth_url, oauth_scope, oauth_ca_pem",
         ),
     ],
 )
@@ -132,10 +132,3 @@ def test_pipelines_lie_where_the_environment_says():
 
 def test_pipelines_lie_beside_the_package_by_default():
     assert pipelines_folder({}) == Path(__file__).parents[2] / "include" / "pipelines"
-
-
-def test_a_registrys_own_ca_waits_for_a_later_release():
-    with pytest.raises(MissingConnectionError) as caught:
-        read(Role.REGISTRY, {"host": "https://r", "extra": {"ca_pem": PEM}})
-
-    assert caught.value.problem == "unknown key `ca_pem`; known: none"

@@ -17,7 +17,8 @@ from cdc_lakehouse.bronze.sharing import share_out
 from cdc_lakehouse.bronze.together import SharedDrain
 from cdc_lakehouse.config.kafka_settings import bootstrap_servers, java_kafka_settings, librdkafka_settings
 from cdc_lakehouse.config.models import Table
-from cdc_lakehouse.config.settings import Role, registry_settings
+from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.lake.lag import count_offsets
 from cdc_lakehouse.registry.client import SchemaRegistry
@@ -59,7 +60,7 @@ def _drain(application: Application, tasks: dict[str, DrainTask]) -> list[TableR
         "tables with news",
         extra={"tables": len(tasks), "backlog": sum(task.plan.backlog for task in longest_first)},
     )
-    with SchemaRegistry(registry.url, login=registry.login, password=registry.password) as schemas:
+    with SchemaRegistry(registry) as schemas:
         runs = {}
         for task in longest_first:
             with log.bound(table=task.table.name):

@@ -10,7 +10,8 @@ from cdc_lakehouse.application.per_table import UnfinishedError, each_table
 from cdc_lakehouse.bronze.closing import close_cases
 from cdc_lakehouse.bronze.replay import TableReplay
 from cdc_lakehouse.config.models import Table
-from cdc_lakehouse.config.settings import Role, registry_settings
+from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.state import read_state
@@ -20,7 +21,7 @@ from cdc_lakehouse.registry.client import SchemaRegistry
 def replay_tables(application: Application) -> list[TableResult]:
     """Reads bronze and writes bronze; Kafka may be away."""
     settings = registry_settings(application.connection(Role.REGISTRY))
-    with SchemaRegistry(settings.url, login=settings.login, password=settings.password) as registry:
+    with SchemaRegistry(settings) as registry:
 
         def work(table: Table) -> TableResult:
             return replay_table(application, table, registry=registry)

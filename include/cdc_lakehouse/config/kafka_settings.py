@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cdc_lakehouse.config.settings import Connection
+from cdc_lakehouse.config.tls_settings import Certificates, OAuthClient, certificates, oauth_client
 from cdc_lakehouse.errors import NotSupportedYetError
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_OAUTHBEARER = "OAUTHBEARER"
 _LOGIN_MODULES = {
+    _OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -22,38 +26,92 @@ class _Access:
     mechanism: str | None
     login: str
     password: str = field(repr=False)
-    ca_pem: str | None
+    certificates: Certificates
+    oauth: OAuthClient | None
 
 
 def librdkafka_settings(connection: Connection) -> dict[str, str]:
     """For confluent-kafka: `Consumer`, `AdminClient`."""
     access = _access(connection)
     settings = {"bootstrap.servers": access.bootstrap, "security.protocol": access.protocol}
-    if access.mechanism is not None:
+    if access.oauth is not None:
+        settings |= _librdkafka_oauth(access.oauth)
+    elif access.mechanism is not None:
         settings |= {
             "sasl.mechanism": access.mechanism,
             "sasl.username": access.login,
             "sasl.password": access.password,
         }
-    if access.ca_pem is not None:
-        settings["ssl.ca.pem"] = access.ca_pem
-    return settings
+    shown = access.certificates
+    return settings | _without_none(
+        {
+            "ssl.ca.pem": shown.ca_pem,
+            "ssl.certificate.pem": shown.certificate_pem,
+            "ssl.key.pem": shown.private_key_pem,
+        }
+    )
 
 
 def java_kafka_settings(connection: Connection) -> dict[str, str]:
     """For Spark's source, which wants each key with `kafka.` in front."""
     access = _access(connection)
     settings = {"bootstrap.servers": access.bootstrap, "security.protocol": access.protocol}
-    if access.mechanism is not None:
-        login, password = _quoted(access.login), _quoted(access.password)
-        module = _LOGIN_MODULES[access.mechanism]
+    if access.oauth is not None:
+        settings |= _java_oauth(access.oauth)
+    elif access.mechanism is not None:
         settings |= {
             "sasl.mechanism": access.mechanism,
-            "sasl.jaas.config": f"{module} required username={login} password={password};",
+            "sasl.jaas.config": _jaas(
+                access.mechanism, {"username": access.login, "password": access.password}
+            ),
         }
-    if access.ca_pem is not None:
-        settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": access.ca_pem}
+    shown = access.certificates
+    if shown.ca_pem is not None:
+        settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": shown.ca_pem}
+    if shown.certificate_pem is not None and shown.private_key_pem is not None:
+        settings |= {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": shown.certificate_pem,
+            "ssl.keystore.key": shown.private_key_pem,
+        }
     return settings
+
+
+def _librdkafka_oauth(oauth: OAuthClient) -> dict[str, str]:
+    return _without_none(
+        {
+            "sasl.mechanism": _OAUTHBEARER,
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.client.id": oauth.client_id,
+            "sasl.oauthbearer.client.secret": oauth.client_secret,
+            "sasl.oauthbearer.token.endpoint.url": oauth.url,
+            "sasl.oauthbearer.scope": oauth.scope,
+            "https.ca.pem": oauth.ca_pem,
+        }
+    )
+
+
+def _java_oauth(oauth: OAuthClient) -> dict[str, str]:
+    options = {"clientId": oauth.client_id, "clientSecret": oauth.client_secret, "scope": oauth.scope}
+    if oauth.ca_pem is not None:
+        options |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": oauth.ca_pem}
+    return {
+        "sasl.mechanism": _OAUTHBEARER,
+        "sasl.login.callback.handler.class": (
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+        ),
+        "sasl.oauthbearer.token.endpoint.url": oauth.url,
+        "sasl.jaas.config": _jaas(_OAUTHBEARER, options),
+    }
+
+
+def _jaas(mechanism: str, options: Mapping[str, str | None]) -> str:
+    told = " ".join(f"{name}={_quoted(value)}" for name, value in options.items() if value is not None)
+    return f"{_LOGIN_MODULES[mechanism]} required {told};"
+
+
+def _without_none(settings: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def bootstrap_servers(connection: Connection) -> str:
@@ -79,21 +137,22 @@ def _with_port(connection: Connection, host: str) -> str:
 
 
 def _access(connection: Connection) -> _Access:
-    ca_pem = connection.extra.get("ca_pem")
-    protocol = _protocol(connection, ca_pem)
+    shown, oauth = certificates(connection), oauth_client(connection)
+    protocol = _protocol(connection, shown)
     return _Access(
         bootstrap=bootstrap_servers(connection),
         protocol=protocol,
-        mechanism=_mechanism(connection, protocol),
+        mechanism=_mechanism(connection, protocol, oauth),
         login=connection.login or "",
         password=connection.password or "",
-        ca_pem=ca_pem,
+        certificates=shown,
+        oauth=oauth,
     )
 
 
-def _protocol(connection: Connection, ca_pem: str | None) -> str:
+def _protocol(connection: Connection, shown: Certificates) -> str:
     """A login is encrypted unless the connection says otherwise in words."""
-    default = ("SASL_SSL" if connection.login else "SSL") if connection.login or ca_pem else "PLAINTEXT"
+    default = ("SASL_SSL" if connection.login else "SSL") if connection.login or shown else "PLAINTEXT"
     protocol = connection.extra.get("security_protocol", default).upper()
     if protocol not in _PROTOCOLS:
         raise connection.problem(f"its security_protocol {protocol!r} is none of {', '.join(_PROTOCOLS)}")
@@ -102,12 +161,13 @@ def _protocol(connection: Connection, ca_pem: str | None) -> str:
         raise connection.problem(f"its security_protocol {protocol} needs login and password")
     if connection.login and not sasl:
         raise connection.problem(f"it has a login that security_protocol {protocol} would not use")
-    if ca_pem is not None and not protocol.endswith("SSL"):
-        raise connection.problem(f"it has a ca_pem that security_protocol {protocol} would not use")
+    if shown and not protocol.endswith("SSL"):
+        named = "ca_pem" if shown.ca_pem is not None else "certificate_pem"
+        raise connection.problem(f"it has a {named} that security_protocol {protocol} would not use")
     return protocol
 
 
-def _mechanism(connection: Connection, protocol: str) -> str | None:
+def _mechanism(connection: Connection, protocol: str, oauth: OAuthClient | None) -> str | None:
     named = connection.extra.get("sasl_mechanism")
     if not protocol.startswith("SASL_"):
         if named is not None:
@@ -115,7 +175,11 @@ def _mechanism(connection: Connection, protocol: str) -> str | None:
                 f"it has a sasl_mechanism that security_protocol {protocol} would not use"
             )
         return None
-    mechanism = (named or "PLAIN").upper()
+    mechanism = (named or ("PLAIN" if oauth is None else _OAUTHBEARER)).upper()
+    if mechanism == _OAUTHBEARER and oauth is None:
+        raise connection.problem("its sasl_mechanism OAUTHBEARER needs an `oauth_url`: who gives out tokens")
+    if mechanism != _OAUTHBEARER and oauth is not None:
+        raise connection.problem(f"it has an oauth_url that sasl_mechanism {mechanism} would not use")
     if mechanism not in _LOGIN_MODULES:
         raise NotSupportedYetError(
             feature=f"the sasl_mechanism {mechanism} (known: {', '.join(_LOGIN_MODULES)})"
@@ -124,5 +188,6 @@ def _mechanism(connection: Connection, protocol: str) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    """A JAAS value: a quote or a backslash inside would end it early."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """A JAAS value: a quote, a backslash or a line break inside would end it early."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "").replace("\n", "\\n")
+    return f'"{escaped}"'

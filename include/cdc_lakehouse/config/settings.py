@@ -42,10 +42,12 @@ _VARIABLE = {
     Role.SOURCE: ENV_CONNECTION_SOURCE,
     Role.CONNECT: ENV_CONNECTION_CONNECT,
 }
+CERTIFICATE_KEYS = ("ca_pem", "certificate_pem", "private_key_pem")
+OAUTH_KEYS = ("oauth_url", "oauth_scope", "oauth_ca_pem")
 _EXTRA_KEYS = {
-    Role.KAFKA: ("security_protocol", "sasl_mechanism", "ca_pem"),
-    Role.REGISTRY: (),
-    Role.STORAGE: ("root", "endpoint", "region", "mask_secret"),
+    Role.KAFKA: ("security_protocol", "sasl_mechanism", *CERTIFICATE_KEYS, *OAUTH_KEYS),
+    Role.REGISTRY: (*CERTIFICATE_KEYS, *OAUTH_KEYS),
+    Role.STORAGE: ("root", "endpoint", "region", "ca_pem", "mask_secret"),
     Role.SOURCE: ("database", "sslmode", "sslrootcert", "slot", "offsets_topic"),
     Role.CONNECT: (),
 }
@@ -75,15 +77,6 @@ class JobConnections:
     kafka: Connection
     registry: Connection
     storage: Connection
-
-
-@dataclass(frozen=True, slots=True)
-class RegistrySettings:
-    """Where the schema registry is and who asks."""
-
-    url: str
-    login: str | None = None
-    password: str | None = field(default=None, repr=False)
 
 
 def pipelines_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -130,15 +123,6 @@ def connection_from_environment(role: Role, environ: Mapping[str, str] | None = 
         login=_text(nobody, document, "login"),
         password=_text(nobody, document, "password"),
         extra=_extra(nobody, document.get("extra")),
-    )
-
-
-def registry_settings(connection: Connection) -> RegistrySettings:
-    """URL and login of the registry."""
-    return RegistrySettings(
-        url=url_of(connection, example="http://registry.example:8080/apis/ccompat/v7"),
-        login=connection.login,
-        password=connection.password,
     )
 
 
@@ -195,9 +179,4 @@ def _extra(connection: Connection, value: object) -> Mapping[str, str]:
     known = _EXTRA_KEYS[connection.role]
     _refuse_unknown(connection, value, known)
     found = {key: _text(connection, value, key) for key in known}
-    extra = {key: text for key, text in found.items() if text is not None}
-    if "-----BEGIN CERTIFICATE-----" not in extra.get("ca_pem", "-----BEGIN CERTIFICATE-----"):
-        raise connection.problem(
-            "its ca_pem must be the certificate's text, from -----BEGIN CERTIFICATE----- on"
-        )
-    return extra
+    return {key: text for key, text in found.items() if text is not None}

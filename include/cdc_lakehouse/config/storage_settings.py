@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from cdc_lakehouse.config.settings import Connection
+from cdc_lakehouse.config.tls_settings import certificates
 from cdc_lakehouse.errors import NotSupportedYetError
 
 _DEFAULT_REGION = "us-east-1"
@@ -26,6 +27,8 @@ class S3Access:
     region: str
     login: str
     password: str = field(repr=False)
+    ca_pem: str | None = field(default=None, repr=False)
+    """Of the authority that signed the store's certificate, where the system does not know it."""
 
     @property
     def is_encrypted(self) -> bool:
@@ -52,6 +55,8 @@ def storage_settings(connection: Connection) -> StorageSettings:
         raise connection.problem(f"its root {root!r} must be spelled as Spark spells it: s3a://…")
     if scheme and scheme != "file":
         raise NotSupportedYetError(feature=f"a lake on {scheme}: (only file: and s3a: were tested)")
+    if "ca_pem" in connection.extra:
+        raise connection.problem("it has a ca_pem that a root on a disk would not use")
     return StorageSettings(root=_on_disk(connection, root))
 
 
@@ -80,6 +85,9 @@ def _on_s3(connection: Connection, root: str) -> StorageSettings:
         )
     if not connection.login or not connection.password:
         raise connection.problem("a root on s3a needs a login and a password: access key and secret key")
+    ca_pem = certificates(connection).ca_pem
+    if ca_pem is not None and not endpoint.startswith("https:"):
+        raise connection.problem("it has a ca_pem that an endpoint with http:// would not use")
     return StorageSettings(
         root=f"s3a://{parts.netloc}{parts.path.rstrip('/')}",
         s3=S3Access(
@@ -88,6 +96,7 @@ def _on_s3(connection: Connection, root: str) -> StorageSettings:
             region=connection.extra.get("region", _DEFAULT_REGION),
             login=connection.login,
             password=connection.password,
+            ca_pem=ca_pem,
         ),
     )
 

@@ -55,6 +55,7 @@ class Database:
                 password=settings.password,
                 sslmode=settings.sslmode,
                 sslrootcert=settings.sslrootcert,
+                require_auth=settings.require_auth,
                 connect_timeout=patience,
                 application_name="cdc_lakehouse",
                 client_encoding="UTF8",

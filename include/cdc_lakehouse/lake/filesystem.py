@@ -17,6 +17,7 @@ from cdc_lakehouse.config.storage_settings import (
     deltalake_options,
     storage_settings,
 )
+from cdc_lakehouse.config.tls_settings import trust_in_this_process, trusted_file
 
 _S3A = "s3a://"
 _INTRODUCED: dict[str, S3Access] = {}
@@ -40,7 +41,12 @@ def is_object_store(uri: str) -> bool:
 
 def delta_options(uri: str) -> dict[str, str]:
     """`storage_options` for `deltalake`."""
-    return deltalake_options(_access(uri)) if uri.startswith(_S3A) else {}
+    if not uri.startswith(_S3A):
+        return {}
+    access = _access(uri)
+    if access.ca_pem is not None:
+        trust_in_this_process(access.ca_pem)
+    return deltalake_options(access)
 
 
 def introduce(settings: StorageSettings) -> None:
@@ -69,6 +75,7 @@ def _s3_filesystem(access: S3Access) -> S3FileSystem:
         region=access.region,
         force_virtual_addressing=False,
         connect_timeout=_SECONDS_TO_CONNECT,
+        tls_ca_file_path=None if access.ca_pem is None else trusted_file(access.ca_pem),
         allow_delayed_open=True,  # one request for a small file instead of three
         retry_strategy=AwsStandardS3RetryStrategy(max_attempts=_TRIES),
     )

@@ -56,7 +56,12 @@ def _try_on_s3(root: str, access: S3Access, name: str) -> None:
         region=access.region,
         access_key_id=access.login,
         secret_access_key=access.password,
-        client_options={"allow_http": not access.is_encrypted, "connect_timeout": "5s", "timeout": "30s"},
+        client_options={
+            "allow_http": not access.is_encrypted,
+            "connect_timeout": "5s",
+            "timeout": "30s",
+            **({} if access.ca_pem is None else {"root_certificate": access.ca_pem}),
+        },
         retry_config={"max_retries": 3},
     )
     try:

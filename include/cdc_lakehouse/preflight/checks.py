@@ -9,13 +9,14 @@ from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.mask_secret import mask_secret
 from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.config.registry_settings import registry_settings
 from cdc_lakehouse.config.settings import (
     Connection,
     Role,
     connection_from_environment,
     optional_connection,
-    registry_settings,
 )
+from cdc_lakehouse.config.source_settings import source_settings
 from cdc_lakehouse.config.storage_settings import storage_settings
 from cdc_lakehouse.connect.connectors import Connector, connectors_by_prefix, read_connectors
 from cdc_lakehouse.database.access import Database
@@ -24,6 +25,12 @@ from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
 from cdc_lakehouse.preflight.connector import connector_findings, missing_connector
+from cdc_lakehouse.preflight.encryption import (
+    kafka_encryption,
+    lake_encryption,
+    registry_encryption,
+    source_encryption,
+)
 from cdc_lakehouse.preflight.findings import Finding
 from cdc_lakehouse.preflight.greeting import greet_registry
 from cdc_lakehouse.preflight.lake import lake_finding
@@ -78,6 +85,7 @@ def _kafka(
 ) -> Iterator[Finding]:
     """`discovered` gets the pipeline with all tables that its patterns find."""
     settings = librdkafka_settings(connection_from_environment(Role.KAFKA, environ))
+    yield from kafka_encryption(settings)
     if needs_topics(pipeline):
         discovery = discover(pipeline, Cluster(settings).topic_names())
         listed, pipeline = len(pipeline.tables), discovery.pipeline
@@ -101,16 +109,19 @@ def _kafka(
 
 def _registry(pipeline: Pipeline, environ: Mapping[str, str] | None) -> Iterator[Finding]:
     connection = connection_from_environment(Role.REGISTRY, environ)
-    subjects = greet_registry(connection)
     settings = registry_settings(connection)
+    yield from registry_encryption(settings)
+    subjects = greet_registry(connection)
     yield Finding.fine("registry", f"subjects {subjects} at {settings.url}")
-    with SchemaRegistry(settings.url, login=settings.login, password=settings.password) as registry:
+    with SchemaRegistry(settings) as registry:
         yield from schema_findings(pipeline, registry)
 
 
 def _source(environ: Mapping[str, str] | None) -> Iterator[Finding]:
     kafka = librdkafka_settings(connection_from_environment(Role.KAFKA, environ))
-    yield source_finding(connection_from_environment(Role.SOURCE, environ), kafka)
+    connection = connection_from_environment(Role.SOURCE, environ)
+    yield from source_encryption(source_settings(connection))
+    yield source_finding(connection, kafka)
 
 
 def _check_connectors(
@@ -145,7 +156,9 @@ def _check_capture(
 
 
 def _lake(environ: Mapping[str, str] | None) -> Iterator[Finding]:
-    yield lake_finding(storage_settings(connection_from_environment(Role.STORAGE, environ)))
+    storage = storage_settings(connection_from_environment(Role.STORAGE, environ))
+    yield from lake_encryption(storage)
+    yield lake_finding(storage)
 
 
 def _masks(environ: Mapping[str, str] | None) -> Iterator[Finding]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import httpx
 
-from cdc_lakehouse.config.settings import Connection, registry_settings
+from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.settings import Connection
 from cdc_lakehouse.errors import RegistryUnavailableError
+from cdc_lakehouse.registry.access import http_client, reason_of
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -13,12 +15,11 @@ _TIMEOUT_SECONDS = 10.0
 def greet_registry(connection: Connection, transport: httpx.BaseTransport | None = None) -> int:
     """How many subjects it has. A job takes a refused login as something that may heal; a person asks."""
     settings = registry_settings(connection)
-    auth = (settings.login, settings.password or "") if settings.login else None
     try:
-        with httpx.Client(auth=auth, timeout=_TIMEOUT_SECONDS, transport=transport) as client:
+        with http_client(settings, timeout_seconds=_TIMEOUT_SECONDS, transport=transport) as client:
             answer = client.get(f"{settings.url}/subjects")
     except httpx.HTTPError as error:
-        raise RegistryUnavailableError(url=settings.url, reason=str(error)) from error
+        raise RegistryUnavailableError(url=settings.url, reason=reason_of(error)) from error
     if answer.status_code in (401, 403):
         raise connection.problem(f"the registry refuses its login (HTTP {answer.status_code})")
     if answer.status_code >= 500:

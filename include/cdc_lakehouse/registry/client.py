@@ -15,7 +15,9 @@ import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef
+from cdc_lakehouse.config.registry_settings import RegistrySettings
 from cdc_lakehouse.errors import NotSupportedYetError, RegistryUnavailableError
+from cdc_lakehouse.registry.access import http_client, reason_of
 from cdc_lakehouse.registry.naming import registry_name
 from cdc_lakehouse.registry.references import with_references
 from cdc_lakehouse.registry.versions import Version
@@ -48,22 +50,18 @@ class SchemaRegistry:
 
     def __init__(
         self,
-        url: str,
+        registry: str | RegistrySettings,
         *,
-        login: str | None = None,
-        password: str | None = None,
         timeout_seconds: float = 10.0,
         attempts: int = 3,
         first_wait_seconds: float = 0.5,
         rest_seconds: float = 30.0,
     ) -> None:
-        self._url = url.rstrip("/")
-        self._client = httpx.Client(
-            auth=(login, password or "") if login is not None else None,
-            timeout=timeout_seconds,
-            headers={"Accept": _ACCEPT},
-            follow_redirects=True,
-        )
+        """`registry`: its connection, or the URL of one that asks nobody who he is."""
+        settings = RegistrySettings(registry) if isinstance(registry, str) else registry
+        self._url = settings.url.rstrip("/")
+        self._client = http_client(settings, timeout_seconds=timeout_seconds)
+        self._client.headers["Accept"] = _ACCEPT
         self._retrying = Retrying(
             retry=retry_if_exception_type(RegistryUnavailableError),
             stop=stop_after_attempt(attempts),
@@ -189,8 +187,7 @@ class SchemaRegistry:
         try:
             response = self._client.get(self._url + path)
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
-            # The class only: the text may repeat an address with credentials in it.
-            raise self._unavailable(type(exc).__name__) from exc
+            raise self._unavailable(reason_of(exc)) from exc
         if response.status_code in absent:
             return None
         if response.status_code != httpx.codes.OK:

@@ -29,6 +29,11 @@ public final class ConnectionCredentials implements AwsCredentialsProvider {
             if (login.isEmpty() || password.isEmpty()) {
                 throw new IllegalStateException(VARIABLE + " in this process's environment has no login and password");
             }
+            String authority = connection.path("extra").path("ca_pem").asText();
+            if (!authority.isEmpty()) {
+                // Here, because S3A asks for the login before it makes its first client.
+                TrustedAuthorities.add(authority);
+            }
             return AwsBasicCredentials.create(login, password);
         } catch (IOException problem) {
             // Not as the cause: it would carry a piece of the text.

@@ -1,0 +1,35 @@
+"""The connection to a schema registry in the words of its client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cdc_lakehouse.config.settings import Connection, url_of
+from cdc_lakehouse.config.tls_settings import Certificates, OAuthClient, certificates, oauth_client
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySettings:
+    """Where the schema registry is and who asks."""
+
+    url: str
+    login: str | None = None
+    password: str | None = field(default=None, repr=False)
+    certificates: Certificates = field(default_factory=Certificates)
+    oauth: OAuthClient | None = None
+    """Whose tokens are shown instead of login and password."""
+
+
+def registry_settings(connection: Connection) -> RegistrySettings:
+    """URL and login of the registry."""
+    url = url_of(connection, example="http://registry.example:8080/apis/ccompat/v7")
+    shown = certificates(connection)
+    if shown and not url.startswith("https:"):
+        raise connection.problem("it has certificates that a URL with http:// would not use")
+    return RegistrySettings(
+        url=url,
+        login=connection.login,
+        password=connection.password,
+        certificates=shown,
+        oauth=oauth_client(connection),
+    )
