@@ -9,18 +9,22 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import textwrap
 from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from cdc_lakehouse.redaction import traceback_without_values
+from cdc_lakehouse.redaction import printable, printable_lines, traceback_without_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MARK = "cdc_lakehouse"
+_SENTENCES = ("sentence", "advice")
+"""Facts that are for people: they stand below the event, wrapped."""
+_WIDTH = 110
 _bound: ContextVar[Mapping[str, object]] = ContextVar("bound_facts", default=MappingProxyType({}))
 _PLAIN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -78,11 +82,30 @@ def parse_line(text: str) -> tuple[int, str] | None:
     event, traceback = line.pop("event", ""), line.pop("traceback", None)
     line.pop("log")
     line.pop("logger", None)
+    told = [line.pop(key) for key in _SENTENCES if key in line]
     words = " ".join([str(event), *(f"{key}={_readable(value)}" for key, value in line.items())])
-    return level, words if traceback is None else f"{words}\n{traceback}"
+    below = [wrapped(f"    {sentence}") for sentence in told]
+    frames = [] if traceback is None else [printable_lines(str(traceback).replace("\t", "    "))]
+    return level, "\n".join([printable(words), *below, *frames])
+
+
+def wrapped(text: str) -> str:
+    """In lines that a browser shows without scrolling, without control characters.
+
+    The first of each line keeps its indent, the others have more.
+    """
+    return "\n".join(_wrap_line(printable(line)) for line in text.split("\n"))
+
+
+def _wrap_line(line: str) -> str:
+    indent = line[: len(line) - len(line.lstrip())]
+    parts = textwrap.wrap(
+        line, _WIDTH, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(parts)
 
 
 def _readable(value: object) -> str:
-    if isinstance(value, str) and value and not any(c.isspace() for c in value):
+    if isinstance(value, str) and value and value.isprintable() and " " not in value:
         return value
     return json.dumps(value)

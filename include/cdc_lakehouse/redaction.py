@@ -21,6 +21,8 @@ _DATA_STATE = re.compile(r"SQLSTATE: 2[23]\w{3}")
 _PY4J = re.compile(r"An error occurred while calling [\w.$]+\.\s*\n: ")
 _MESSAGE = re.compile(r"(?<=Exception: )|(?<=Error: )|(?=\[[A-Z][A-Z0-9_.]+\] )")
 """Where, in a line of somebody's log, the message of an exception begins."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_SPACES = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
 _THROWN = re.compile(r"(?:Caused by: |Suppressed: |: )*(?:[a-z]\w*\.)+[\w$]+(?:: .*)?")
 _FRAME = re.compile(
     r"\tat [\w.$/<>@-]+\([\w.$: ]+\)|\t\.\.\. \d+ more"
@@ -76,6 +78,18 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else _spell_out(each) for each in text)
+
+
+def one_line(text: str) -> str:
+    """The same in one line without colours, which some libraries put into their messages."""
+    if text.isprintable():
+        return text
+    return printable(_SPACES.sub(" ", _COLOUR.sub("", text)).strip())
+
+
+def printable_lines(text: str) -> str:
+    """Text of several lines, each of them printable."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _spell_out(character: str) -> str:

@@ -98,6 +98,10 @@ class AirflowClient:
     def run_state(self, dag_id: str, run_id: str) -> str:
         return str(self._call("GET", _run(dag_id, run_id))["state"])
 
+    def run_note(self, dag_id: str, run_id: str) -> str:
+        """What its page shows beside its state; empty where nobody wrote one."""
+        return str(self._call("GET", _run(dag_id, run_id)).get("note") or "")
+
     def open_runs(self, dag_id: str) -> list[str]:
         """Ids of runs that are queued or running."""
         query = {"state": ["queued", "running"]}

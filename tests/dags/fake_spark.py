@@ -52,9 +52,9 @@ def played(outcome: JobResult | None = None, **script: Any) -> dict[str, Any]:
     return script
 
 
-def script(**by_job: dict[str, Any]) -> None:
-    """Job name -> what its application does."""
-    script_file().write_text(json.dumps({"by_job": by_job}))
+def script(by_task: dict[str, dict[str, Any]] | None = None, **by_job: dict[str, Any]) -> None:
+    """Job name -> what its application does; and the same for one task, by its id."""
+    script_file().write_text(json.dumps({"by_job": by_job, "by_task": by_task or {}}))
     for call in script_file().parent.glob("*.call.json"):
         call.unlink()
 

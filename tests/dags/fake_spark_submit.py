@@ -1,7 +1,8 @@
 """Stands in for spark-submit: a real child process that plays the script named by `FAKE_SPARK`.
 
 The script is JSON: `lines` to print, `result` to write, `exit` to end with, `sleep` seconds before,
-and `by_job` with the same keys for one application. Every call is recorded beside the script.
+`by_job` with the same keys for one application, and `by_task` with those of one task. Every call is
+recorded beside the script.
 """
 
 import json
@@ -14,6 +15,10 @@ script_file = Path(os.environ["FAKE_SPARK"])
 script = json.loads(script_file.read_text())
 application = next(Path(word).stem for word in sys.argv if word.endswith(".py") and "spark_jobs" in word)
 script.update(script.get("by_job", {}).get(application, {}))
+if "--task-id" in sys.argv:
+    script.update(
+        script.get("by_task", {}).get(sys.argv[sys.argv.index("--task-id") + 1], {}).get(application, {})
+    )
 
 call = {"argv": sys.argv, "environ": dict(os.environ), "pid": os.getpid(), "group": os.getpgid(0)}
 call["cmdline"] = Path(f"/proc/{os.getpid()}/cmdline").read_text()

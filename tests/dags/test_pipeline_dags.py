@@ -28,9 +28,11 @@ first, second = build_pipeline_dags("{name}")
 MAIN_TASKS = {
     "main.bronze_ingest",
     "main.silver_merge",
+    "main.retry_tables",
     "main.announce",
     "heavy.bronze_ingest",
     "heavy.silver_merge",
+    "heavy.retry_tables",
     "heavy.announce",
     "outcome",
 }
@@ -80,7 +82,11 @@ def test_every_shipped_pipeline_has_its_dag_file_and_its_dags(file):
 def test_a_group_is_a_column_that_ends_in_outcome(dag):
     assert {task.task_id for task in dag.tasks} == MAIN_TASKS
     assert dag.get_task("main.bronze_ingest").downstream_task_ids == {"main.silver_merge", "outcome"}
-    assert dag.get_task("main.silver_merge").downstream_task_ids == {"main.announce", "outcome"}
+    assert dag.get_task("main.silver_merge").downstream_task_ids == {
+        "main.announce",
+        "main.retry_tables",
+        "outcome",
+    }
 
 
 def test_outcome_and_announce_are_the_only_leaves(dag):
@@ -123,7 +129,7 @@ def test_runs_have_real_intervals_in_the_pipelines_zone(dag):
 
 def test_spark_tasks_share_the_pool_of_the_pipeline(spark_tasks):
     assert {task.pool for task in spark_tasks} == {"cdc_shop"}
-    assert len(spark_tasks) == 8
+    assert len(spark_tasks) == 10
 
 
 def test_light_tasks_take_no_slot_from_spark(tasks):

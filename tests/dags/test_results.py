@@ -45,10 +45,10 @@ def test_killed_and_foreign_exit_codes_are_retried(code):
 def test_first_line_counts_the_failed_tables_and_each_has_one_line_below():
     verdict = verdict_on(result(Job.BRONZE_INGEST, failed("orders", OFFSETS_LOST), idle("customers")))
     assert verdict.decision is Decision.FAIL
-    assert verdict.message.splitlines() == [
-        "1 of 2 tables failed: orders OFFSETS_LOST",
-        f"orders: {OFFSETS_LOST.sentence}. {OFFSETS_LOST.advice}",
-    ]
+    first, *below = verdict.message.splitlines()
+    assert first == "1 of 2 tables failed: orders OFFSETS_LOST"
+    assert " ".join(map(str.strip, below)) == f"orders: {OFFSETS_LOST.sentence}. {OFFSETS_LOST.advice}"
+    assert max(map(len, below)) <= 110
 
 
 def test_a_retryable_table_wins_over_one_that_failed_for_good():
@@ -137,6 +137,7 @@ def test_the_summary_is_small_and_names_the_failed_and_the_advanced():
         "headline": "1 of 2 tables failed: orders OFFSETS_LOST",
         "tables": {"orders": "OFFSETS_LOST", "customers": "advanced"},
         "failed": {"orders": "OFFSETS_LOST"},
+        "left": [],
         "counts": {"appended": 10, "out_of_range": 0, "undecodable": 0},
         "advanced": {
             "customers": {

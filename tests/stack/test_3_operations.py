@@ -26,6 +26,12 @@ def test_a_backfill_says_that_it_is_not_supported_yet(chain, backfill):
     assert "a backfill of an interval is not supported yet" in log
 
 
+def test_the_page_of_the_run_leads_to_the_first_failed_task(chain, backfill):
+    note = chain.airflow.run_note(DAG_ID, backfill.run_id)
+
+    assert note.startswith(f"cdc_lakehouse: first failed task: [{INGEST}](http://")
+
+
 def test_maintenance_is_green(chain):
     run = chain.run(MAINTENANCE)
 

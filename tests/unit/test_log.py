@@ -72,6 +72,20 @@ def test_a_line_is_read_back_at_its_level(stream):
     )
 
 
+def test_a_sentence_and_its_advice_stand_below_the_event_wrapped(stream):
+    advice = "Nothing was written. Start the registry again; the next try reads the same records again."
+    logging.getLogger("cdc_lakehouse.bronze").error(
+        "table failed",
+        extra={"table": "orders", "sentence": "the registry did not answer", "advice": f"{advice} {advice}"},
+    )
+
+    _, text = log.parse_line(lines(stream)[0]) or (0, "")
+    told = text.splitlines()
+    assert told[:2] == ["table failed table=orders", "    the registry did not answer"]
+    assert max(map(len, told)) <= 110
+    assert " ".join(line.strip() for line in told[2:]) == f"{advice} {advice}"
+
+
 def test_a_traceback_follows_below_the_event_without_the_value_it_is_about(stream):
     try:
         int("boom")

@@ -60,11 +60,13 @@ class SparkJobOperator(SparkSubmitOperator):
         group: str | None = None,
         by_name: bool = True,
         known: Sequence[str] | None = None,
+        leaves_rest: bool = False,
         **kwargs: Any,
     ) -> None:
         """`by_name` is false where tables are discovered: then all of the group or pipeline are meant.
 
         `known` are all tables of the pipeline, unless some are discovered.
+        With `leaves_rest` a task below tries tables again that failed for the moment (decision 0055).
         """
         super().__init__(
             application=str(SPARK_JOBS / f"{job}.py"),
@@ -79,6 +81,7 @@ class SparkJobOperator(SparkSubmitOperator):
         self.group = group
         self.by_name = by_name
         self.known = None if known is None else tuple(known)
+        self.leaves_rest = leaves_rest
         self.connection_ids = connection_ids(job, connections)
         self.wished_connection_ids = wished_connection_ids(job, connections)
         self._child: ChildProcess | None = None
@@ -90,7 +93,7 @@ class SparkJobOperator(SparkSubmitOperator):
             refuse_unsupported_run(context)
             if self.job not in WITHOUT_SPARK:
                 check_spark_connection(self._conn_id)
-            _end_with_supervisor()
+            end_with_supervisor()
             verdict = self._run(context)
         except LakehouseError as error:
             verdict = refused(self.job, pipeline=self.pipeline, error=error.as_table_error())
@@ -110,7 +113,14 @@ class SparkJobOperator(SparkSubmitOperator):
             exit_code, text = self._looked(request, Path(folder) / "look.json")
             if exit_code is None:
                 exit_code, text = self._submitted(command, Path(folder) / "result.json")
-        return judge(self.job, pipeline=self.pipeline, tables=self.tables, exit_code=exit_code, text=text)
+        return judge(
+            self.job,
+            pipeline=self.pipeline,
+            tables=self.tables,
+            exit_code=exit_code,
+            text=text,
+            leaves_rest=self.leaves_rest,
+        )
 
     def _command(self) -> list[str]:
         if self.job in WITHOUT_SPARK:
@@ -192,29 +202,40 @@ class SparkJobOperator(SparkSubmitOperator):
             return child.wait()
 
     def _conclude(self, verdict: Verdict, context: Context) -> dict[str, Any]:
-        summary: dict[str, Any] = {
-            **verdict.summary,
-            "advanced": self._advanced_by_all_tries(verdict, context),
-        }
-        if verdict.decision is not Decision.SUCCEED:
+        advanced = self._advanced_by_all_tries(verdict, context, key=_ADVANCED_KEY)
+        summary: dict[str, Any] = {**verdict.summary, "advanced": advanced}
+        if verdict.decision is Decision.SUCCEED and verdict.summary["left"]:
+            self.log.warning("%s", verdict.message)
+        return self._end(
+            verdict.decision,
+            message=verdict.message,
+            log_line=verdict.log_line,
+            summary=summary,
+            context=context,
+        )
+
+    def _end(
+        self, decision: Decision, *, message: str, log_line: str, summary: dict[str, Any], context: Context
+    ) -> dict[str, Any]:
+        if decision is not Decision.SUCCEED:
             context["ti"].xcom_push(key=RESULT_KEY, value=summary)
-        self.log.info("%s", verdict.log_line)
-        if verdict.decision is Decision.FAIL:
-            raise AirflowFailException(verdict.message)
-        if verdict.decision is Decision.RETRY:
-            raise AirflowException(verdict.message)
+        self.log.info("%s", log_line)
+        if decision is Decision.FAIL:
+            raise AirflowFailException(message)
+        if decision is Decision.RETRY:
+            raise AirflowException(message)
         return summary
 
-    def _advanced_by_all_tries(self, verdict: Verdict, context: Context) -> dict[str, Any]:
+    def _advanced_by_all_tries(self, verdict: Verdict, context: Context, *, key: str) -> dict[str, Any]:
         """A try that moved one table and failed for another is followed by one that finds the first idle.
 
         Airflow deletes the XCom of the earlier try but keeps the task's state store.
         """
         store = context["task_state_store"]
-        earlier: Any = store.get(_ADVANCED_KEY) or {}
+        earlier: Any = store.get(key) or {}
         advanced = as_json(joined(earlier, verdict.summary["advanced"]))
         if advanced != earlier:
-            store.set(_ADVANCED_KEY, advanced)
+            store.set(key, advanced)
         return advanced
 
 
@@ -222,7 +243,7 @@ def _text_of(file: Path) -> str | None:
     return file.read_text(encoding="utf-8") if file.exists() else None
 
 
-def _end_with_supervisor() -> None:
+def end_with_supervisor() -> None:
     """A task process outlives its supervisor (seen for a minute and more), and Spark outlives it then too.
 
     SIGTERM makes Airflow call `on_kill`. Not for `dag.test()`, whose parent is somebody's shell.

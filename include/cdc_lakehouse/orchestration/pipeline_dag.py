@@ -2,12 +2,14 @@
 
     cdc_<pipeline>              <group>.bronze_ingest >> <group>.silver_merge >> outcome
                                                          <group>.silver_merge >> <group>.announce
+                                                         <group>.silver_merge >> <group>.retry_tables
                                                          <group>.silver_merge >> <group>.verify >> outcome
     cdc_<pipeline>_maintenance  quarantine_replay >> optimize >> vacuum >> outcome
                                 clean_checkpoints >> outcome
 
-Jobs run in the pool `cdc_<pipeline>`; `announce` and `outcome` only talk to Airflow and need no slot
-of it. `verify` is there where a table of the group asks for it.
+`outcome` stands behind every task that runs a job. Jobs run in the pool `cdc_<pipeline>`; `announce` and
+`outcome` only talk to Airflow and need no slot of it. `verify` is there where a table of the group asks for
+it.
 `NONE_SKIPPED` means: whatever became of the task above, unless nobody wanted it to run.
 """
 
@@ -30,8 +32,10 @@ from cdc_lakehouse.orchestration.assets import assets
 from cdc_lakehouse.orchestration.decisions import case_params, decision_params
 from cdc_lakehouse.orchestration.operator import SparkJobOperator
 from cdc_lakehouse.orchestration.outcome import AnnounceOperator, OutcomeOperator
+from cdc_lakehouse.orchestration.retry_tables import RetryTablesOperator
 
 OUTCOME = "outcome"
+RETRY_TABLES = "retry_tables"
 _LIGHT_TASK: dict[str, Any] = {
     "pool": "default_pool",
     "execution_timeout": timedelta(minutes=5),
@@ -112,7 +116,7 @@ def _group_column(pipeline: Pipeline, group: str, tables: tuple[Table, ...]) -> 
     discovers = pipeline.discover is not None and pipeline.discover.group == group
     asked: dict[str, Any] = {"group": group if discovers else None, "by_name": not discovers}
     with TaskGroup(group_id=group):
-        ingest = _job(pipeline, Job.BRONZE_INGEST, tables, **asked)
+        ingest = _job(pipeline, Job.BRONZE_INGEST, tables, **asked, leaves_rest=True)
         merge = _job(
             pipeline,
             Job.SILVER_MERGE,
@@ -129,13 +133,23 @@ def _group_column(pipeline: Pipeline, group: str, tables: tuple[Table, ...]) -> 
             doc_md=runbook.announce_text(),
             **_LIGHT_TASK,
         )
-        ingest >> merge >> announce
+        retry = RetryTablesOperator(
+            task_id=RETRY_TABLES,
+            pipeline=pipeline.name,
+            connections=pipeline.connections,
+            ingest=ingest.task_id,
+            alias=f"{pipeline.name}.{group}",
+            group=asked["group"],
+            trigger_rule=TriggerRule.NONE_SKIPPED,
+            doc_md=runbook.retry_text(),
+        )
+        ingest >> merge >> [announce, retry]
         if not pipeline.verifies(group):
-            return [ingest, merge]
+            return [ingest, merge, retry]
         verified = tuple(table for table in tables if table.verify)
         verify = _job(pipeline, Job.VERIFY, verified, **asked, trigger_rule=TriggerRule.NONE_SKIPPED)
         merge >> verify
-    return [ingest, merge, verify]
+    return [ingest, merge, retry, verify]
 
 
 def _job(pipeline: Pipeline, job: Job, tables: tuple[Table, ...], **options: Any) -> SparkJobOperator:

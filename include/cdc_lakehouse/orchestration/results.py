@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypedDict, assert_never
 
-from cdc_lakehouse.contract import ExitCode, Job, JobResult, TableError, TableResult, TableStatus
+from cdc_lakehouse.contract import (
+    ExitCode,
+    Job,
+    JobResult,
+    TableError,
+    TableResult,
+    TableStatus,
+    combined_exit_code,
+)
+from cdc_lakehouse.log import wrapped
 from cdc_lakehouse.orchestration.advances import Advance, advances_of
 
 
@@ -30,7 +39,9 @@ class Summary(TypedDict):
     tables: dict[str, str]
     """Table -> its status or what was found of it, or the code of its error."""
     failed: dict[str, str]
-    """Table -> the code of its error."""
+    """Table -> the code of its error; without those that are left."""
+    left: list[str]
+    """Tables that a later task of the run tries again."""
     counts: dict[str, int]
     """Over all tables."""
     advanced: dict[str, Advance]
@@ -64,8 +75,20 @@ def decision_for(exit_code: int) -> Decision:
     assert_never(known)
 
 
-def judge(job: Job, *, pipeline: str, tables: Sequence[str], exit_code: int, text: str | None) -> Verdict:
-    """`text` is the result file's, if there is one. Never SUCCEED without a result for every table."""
+def judge(
+    job: Job,
+    *,
+    pipeline: str,
+    tables: Sequence[str],
+    exit_code: int,
+    text: str | None,
+    leaves_rest: bool = False,
+) -> Verdict:
+    """`text` is the result file's, if there is one. Never SUCCEED without a result for every table.
+
+    With `leaves_rest` tables that may succeed at another try are left to a later task of the run, so that
+    those below need not wait for it; unless all failed, and nothing waits.
+    """
     result, problem = _parsed(text)
     if result is None:
         headline = f"{job} {_described(exit_code)} and {problem}"
@@ -78,12 +101,19 @@ def judge(job: Job, *, pipeline: str, tables: Sequence[str], exit_code: int, tex
         headline, decision = f"{job} said nothing about {', '.join(silent)}", Decision.RETRY
     elif result.exit_code is ExitCode.DONE and exit_code != ExitCode.DONE:
         headline = f"{headline}, but then {job} {_described(exit_code)}"
+    left = (
+        _left(result) if leaves_rest and decision is Decision.RETRY and exit_code == result.exit_code else []
+    )
+    if left:
+        headline = f"{headline}; tried again without holding the others: {', '.join(left)}"
+        for_good = [table.exit_code for table in result.failed if table.table not in left]
+        decision = decision_for(combined_exit_code(for_good))
     lines = [headline, *_error_lines(result)]
     return Verdict(
         decision,
         message="\n".join(lines),
         log_line=_log_line(result),
-        summary=_summary(result, headline=headline),
+        summary=_summary(result, headline=headline, left=left),
     )
 
 
@@ -93,6 +123,18 @@ def refused(job: Job, *, pipeline: str, error: TableError) -> Verdict:
     message = f"{headline}\n{_error_line(job, error)}"
     summary = _empty_summary(job, pipeline=pipeline, headline=headline)
     return Verdict(decision_for(error.exit_code), message=message, log_line=headline, summary=summary)
+
+
+def nothing_left(pipeline: str) -> Summary:
+    """Of a task that had nothing to try again."""
+    return _empty_summary(Job.BRONZE_INGEST, pipeline=pipeline, headline="no table was left")
+
+
+def _left(result: JobResult) -> list[str]:
+    """Tables that another try may help, where some other table needs none."""
+    if result.error is not None or len(result.failed) == len(result.tables):
+        return []
+    return [table.table for table in result.failed if decision_for(table.exit_code) is Decision.RETRY]
 
 
 def _parsed(text: str | None) -> tuple[JobResult | None, str]:
@@ -121,12 +163,13 @@ def _empty_summary(job: Job, *, pipeline: str, headline: str) -> Summary:
         headline=headline,
         tables={},
         failed={},
+        left=[],
         counts={},
         advanced={},
     )
 
 
-def _summary(result: JobResult, *, headline: str) -> Summary:
+def _summary(result: JobResult, *, headline: str, left: Sequence[str] = ()) -> Summary:
     failed = {table.table: table.error.code for table in result.tables if table.error is not None}
     return Summary(
         job=result.job,
@@ -134,7 +177,8 @@ def _summary(result: JobResult, *, headline: str) -> Summary:
         attempt=result.attempt,
         headline=headline,
         tables={table.table: failed.get(table.table, table.word) for table in result.tables},
-        failed=failed,
+        failed={table: code for table, code in failed.items() if table not in left},
+        left=list(left),
         counts=_added_counts(result),
         advanced=advances_of(result),
     )
@@ -155,7 +199,7 @@ def _error_lines(result: JobResult) -> list[str]:
 
 def _error_line(who: str, error: TableError) -> str:
     sentence = error.sentence if error.sentence.endswith((".", "!", "?")) else f"{error.sentence}."
-    return f"{who}: {sentence} {error.advice}".rstrip()
+    return wrapped(f"{who}: {sentence} {error.advice}".rstrip())
 
 
 def _log_line(result: JobResult) -> str:

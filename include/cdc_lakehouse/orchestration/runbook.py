@@ -9,7 +9,8 @@ from cdc_lakehouse.errors import LakehouseError
 _WHAT_A_JOB_DOES = {
     Job.BRONZE_INGEST: (
         "Reads everything that Kafka holds now for these tables and appends it to their bronze tables. "
-        "Rows and progress are one commit; a table that has nothing new costs nothing."
+        "Rows and progress are one commit; a table that has nothing new costs nothing. A table that fails "
+        "for a reason that may pass is left to `retry_tables`, and the others are merged at once."
     ),
     Job.SILVER_MERGE: (
         "Merges the bronze rows that silver has not applied yet. It runs although the ingest failed for "
@@ -98,27 +99,48 @@ def maintenance_text(pipeline: Pipeline) -> str:
 
 def job_text(job: Job, *, tables: tuple[str, ...], more: bool = False) -> str:
     """For the task of a job; `more`: tables of the pipeline's `discover:` too, which only a run knows."""
+    return "\n\n".join(
+        [
+            _WHAT_A_JOB_DOES[job],
+            f"Tables: {_names(tables)}{', and those that `discover:` finds' if more else ''}.",
+            *_what_red_means(),
+        ]
+    )
+
+
+def _what_red_means() -> list[str]:
+    """For a task that runs jobs: where to look, each exit code and each error."""
     exits = [
         f"| {code.value} | {airflow} | {meaning} | {press} |"
         for code, (airflow, meaning, press) in _WHAT_AN_EXIT_CODE_MEANS.items()
     ]
     errors = [f"| `{e.code}` | {e.exit_code.value} | {e.advice} |" for e in error_classes()]
+    return [
+        "The last log line says what happened to every table; the first line of the exception counts "
+        "the failed ones.",
+        "\n".join(
+            [
+                "| exit code | Airflow | means | press |",
+                "|---|---|---|---|",
+                *exits,
+                "| killed (137, 143, -9, …) | retried | memory, time limit or a person | **Clear** |",
+            ]
+        ),
+        "\n".join(["| error code | exit | what to do |", "|---|---|---|", *errors]),
+        _CLEAR_IS_SAFE,
+    ]
+
+
+def retry_text() -> str:
+    """For `<group>.retry_tables`."""
     return "\n\n".join(
         [
-            _WHAT_A_JOB_DOES[job],
-            f"Tables: {_names(tables)}{', and those that `discover:` finds' if more else ''}.",
-            "The last log line says what happened to every table; the first line of the exception counts "
-            "the failed ones.",
-            "\n".join(
-                [
-                    "| exit code | Airflow | means | press |",
-                    "|---|---|---|---|",
-                    *exits,
-                    "| killed (137, 143, -9, …) | retried | memory, time limit or a person | **Clear** |",
-                ]
-            ),
-            "\n".join(["| error code | exit | what to do |", "|---|---|---|", *errors]),
-            _CLEAR_IS_SAFE,
+            "Reads and merges tables again whose ingest failed for a reason that may pass, while the others "
+            "were merged at once. `bronze_ingest` is green then, and its log names the tables that it left. "
+            "This task has the retries; it is red when they are used up. Where nothing was left it does "
+            "nothing.",
+            "If all tables of the group fail, `bronze_ingest` itself is retried: nothing waits for it.",
+            *_what_red_means(),
         ]
     )
 
