@@ -15,6 +15,7 @@ LONG := test_made_up_histories.py test_made_up_keys.py test_row_filter.py test_t
 	test_schema_change_log.py test_closed_cases.py test_fill.py test_keyless.py test_late_events.py
 SHARED := $(CURDIR)/.local/spark-tier
 ATHERIS := .local/fuzz/python/.ready
+JOBS := $(sort $(basename $(notdir $(wildcard spark_jobs/*.py))))
 # With the local stack's connections, unless the environment names others.
 INSIDE := $(RUN) -m local_stack exec --
 
@@ -48,6 +49,7 @@ psql: $(READY) ## A shell on the source database, to change a row by hand
 
 ##@ Pipelines
 run: $(FETCHED) ## A job without Airflow: make run JOB=bronze_ingest PIPELINE=shop TABLES=orders
+	@test -n "$(filter $(or $(JOB),bronze_ingest),$(JOBS))" || { echo "there is no job of that name; JOB is one of: $(JOBS)" >&2; exit 78; }
 	@$(INSIDE) $(VENV)/bin/spark-submit spark_jobs/$(or $(JOB),bronze_ingest).py --pipeline $(or $(PIPELINE),shop) $(if $(TABLES),--tables $(TABLES))
 tables: $(READY) ## Every table: seen-through, lag, last status
 	@$(INSIDE) $(RUN) -m cdc_lakehouse.inspection tables

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
+import duckdb
 import pytest
 import yaml
 from docs_files import ROOT, documents, prose  # type: ignore[import-not-found]
@@ -119,3 +121,42 @@ def test_decisions_are_numbered_once_and_have_three_parts():
 
 def _headings(path: Path) -> list[str]:
     return [line for line in path.read_text().splitlines() if line.startswith("## ")]
+
+
+def test_every_query_of_the_documents_parses():
+    """As `make sql` would parse it, before any name is looked up."""
+    queries = [
+        query
+        for text in documents().values()
+        for query in re.findall(
+            r"(?:`|QUERY=')(select [^`']+|[^`']*\bselect [^`']+ from [^`']+)(?:`|')", text
+        )
+        if not re.search(r"[<…]", query)
+    ]
+    refused = {}
+    for query in queries:
+        try:
+            duckdb.extract_statements(query)
+        except duckdb.Error as problem:
+            refused[query] = str(problem)
+
+    assert len(queries) >= 3
+    assert refused == {}
+
+
+def test_make_run_names_the_jobs_where_there_is_none_of_that_name():
+    """The check that stands before the job, as make would run it."""
+    made = subprocess.run(
+        ["make", "--dry-run", "-o", ".venv/.fetched", "run", "JOB=nope"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    check = next(line for line in made.stdout.splitlines() if line.startswith("test "))
+    answer = subprocess.run(["bash", "-c", check], capture_output=True, text=True, check=False)
+
+    assert answer.returncode == 78
+    assert answer.stderr.startswith(
+        "there is no job of that name; JOB is one of: bronze_ingest clean_checkpoints "
+    )

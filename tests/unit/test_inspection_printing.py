@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
+
 from cdc_lakehouse.inspection.overview import TableOverview
-from cdc_lakehouse.inspection.printing import print_overview, print_quarantine
+from cdc_lakehouse.inspection.printing import print_overview, print_quarantine, print_rows
 from cdc_lakehouse.inspection.quarantine import Cases
 
 
@@ -118,3 +120,15 @@ def test_an_empty_quarantine_says_so(capsys):
     print_quarantine([])
 
     assert capsys.readouterr().out.strip() == "0 records in quarantine"
+
+
+def test_no_name_and_no_value_reaches_the_terminal_as_an_escape(capsys):
+    hostile = "\x1b]0;owned\x07\x1b[2J\x9b2J[red]"
+    print_overview([table(f"orders{hostile}", withheld=hostile, stalled=hostile)])
+    print_rows(pa.table({f"note{hostile}": [hostile, None], "plain": ["größe", "a\nb"]}))
+
+    told = capsys.readouterr().out
+    assert [each for each in told if not each.isprintable() and each != "\n"] == []
+    assert "\\x1b]0;owned\\x07" in told
+    assert "[red]" in told
+    assert "größe" in told

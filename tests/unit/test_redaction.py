@@ -12,6 +12,9 @@ import pyarrow as pa
 import pytest
 
 from cdc_lakehouse.application.failures import as_table_error
+from cdc_lakehouse.errors import InvalidPipelineError, UnsupportedTypeError
+from cdc_lakehouse.log import parse_line
+from cdc_lakehouse.preflight.findings import Finding
 from cdc_lakehouse.redaction import (
     log_line_without_values,
     message_without_values,
@@ -131,3 +134,43 @@ def test_a_log_line_is_told_without_the_value_behind_an_exception(line, expected
 )
 def test_control_characters_are_spelled_out(text, expected):
     assert printable(text) == expected
+
+
+HOSTILE = "orders\n26/01/31 10:00:00 ERROR all is lost\x1b[2J\x1b]0;owned\x07"
+
+
+def test_a_name_with_line_breaks_and_escapes_stays_one_line_of_a_sentence():
+    error = UnsupportedTypeError(table="orders", column=HOSTILE, type="\x1b[31mred\x1b[0m")
+
+    sentence = error.as_table_error().sentence
+
+    assert sentence.isprintable()
+    assert sentence == (
+        "column orders 26/01/31 10:00:00 ERROR all is lost\\x1b[2J\\x1b]0;owned\\x07 of orders has the "
+        "type red, which is not supported yet"
+    )
+
+
+def test_problems_of_a_pipeline_file_keep_their_lines():
+    error = InvalidPipelineError(
+        file="a.yaml", where="", problem="2 problems\n  line 1: x\n  line 2: \x1b[2J"
+    )
+
+    assert str(error).splitlines() == ["a.yaml: 2 problems", "  line 1: x", "  line 2: \\x1b[2J"]
+
+
+def test_a_log_line_of_a_hostile_name_is_one_line():
+    text = json.dumps(
+        {"log": "cdc_lakehouse", "level": "INFO", "event": "discovered", "table": HOSTILE, "x": "\x9b"}
+    )
+
+    _, line = parse_line(text) or (0, "")
+
+    assert line.isprintable()
+
+
+def test_a_finding_of_a_check_is_one_line_for_its_sentence_and_one_for_its_advice():
+    lines = Finding.warning("topic \x1b[2J", "named \x07", "look \x9b").lines()
+
+    assert len(lines) == 2
+    assert all(line.isprintable() for line in lines)

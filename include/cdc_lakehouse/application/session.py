@@ -75,7 +75,7 @@ class LazySession:
     def _started(self) -> SparkSession:
         if self._storage is not None:
             require_put_if_absent(self._storage)
-        _silence_query_contexts()
+        _silence_what_is_raised()
         if self._before_start is not None:
             self._before_start()
         session = _builder(self._name, self._storage).getOrCreate()
@@ -107,9 +107,11 @@ class LazySession:
             self._package.cleanup()
 
 
-def _silence_query_contexts() -> None:
-    """PySpark writes messages of the errors it raises to standard error, with the values that they quote."""
+def _silence_what_is_raised() -> None:
+    """PySpark and py4j write what they raise to standard error too: whole stacks, with values in them."""
     from pyspark.logger import PySparkLogger
+
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True

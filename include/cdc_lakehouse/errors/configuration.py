@@ -20,6 +20,7 @@ class ConfigError(LakehouseError):
 class InvalidPipelineError(ConfigError):
     code = "INVALID_PIPELINE"
     sentence = "{file}{where}: {problem}"
+    in_lines = ("problem",)
     advice = "Correct the pipeline file; `make check PIPELINE=<name>` tries it without running anything."
     file: str
     where: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, dataclass_transform
 
 from cdc_lakehouse.contract import ExitCode, TableError
+from cdc_lakehouse.redaction import one_line, printable_lines
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -16,6 +17,8 @@ class LakehouseError(Exception):
     exit_code: ClassVar[ExitCode]
     sentence: ClassVar[str] = ""
     advice: ClassVar[str] = ""
+    in_lines: ClassVar[tuple[str, ...]] = ()
+    """Fields that may have several lines."""
     snapshot: ClassVar[str] = ""
     """Which snapshot the advice names, `incremental` or `blocking`: its statement for the table follows."""
 
@@ -23,7 +26,13 @@ class LakehouseError(Exception):
         dataclass(eq=False, kw_only=True)(cls)
 
     def __str__(self) -> str:
-        return self.sentence.format(**vars(self))
+        """Names and reasons of others are part of it: no line break and no escape of theirs gets in."""
+        return self.sentence.format(**{name: self._shown(name, value) for name, value in vars(self).items()})
+
+    def _shown(self, name: str, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return printable_lines(value) if name in self.in_lines else one_line(value)
 
     def as_table_error(self) -> TableError:
         return TableError(code=self.code, exit_code=self.exit_code, sentence=str(self), advice=self.advice)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -15,7 +16,8 @@ from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.config.settings import Role, connection_from_environment, optional_connection
 from cdc_lakehouse.config.storage_settings import storage_root
 from cdc_lakehouse.connect.connectors import Connector, connectors_by_prefix, read_connectors
-from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.contract import ExitCode
+from cdc_lakehouse.errors import InvalidPipelineError, LakehouseError
 from cdc_lakehouse.inspection.catalog import Catalog
 from cdc_lakehouse.inspection.overview import overview
 from cdc_lakehouse.inspection.printing import print_overview, print_quarantine, print_rows
@@ -23,6 +25,7 @@ from cdc_lakehouse.inspection.prompt import prompt
 from cdc_lakehouse.inspection.quarantine import quarantine
 from cdc_lakehouse.inspection.query import LakeQueries, QueryRefusedError
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
+from cdc_lakehouse.redaction import printable_lines
 
 app = typer.Typer(
     add_completion=False,
@@ -30,6 +33,33 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Look into the lake without Spark.",
 )
+
+
+@dataclass(slots=True)
+class _Pipelines:
+    """Those whose files can be read, with the tables that each has discovered."""
+
+    root: str
+    usable: list[Pipeline] = field(default_factory=list)
+    broken: list[LakehouseError] = field(default_factory=list)
+
+    @classmethod
+    def read(cls) -> _Pipelines:
+        """A file that is wrong hides no other; it is told on standard error, below what was asked for."""
+        found = cls(storage_root(connection_from_environment(Role.STORAGE)))
+        for path in pipeline_files():
+            try:
+                found.usable.append(with_tables_of_the_lake(load_pipeline(path), root=found.root))
+            except InvalidPipelineError as error:
+                found.broken.append(error)
+        return found
+
+    def tell_broken(self) -> None:
+        """Ends with 78 where a file is wrong: the answer above lacks its tables."""
+        for error in self.broken:
+            typer.echo(f"not shown: {error}\n{error.advice}", err=True)
+        if self.broken:
+            raise typer.Exit(ExitCode.CONFIG)
 
 
 @contextmanager
@@ -41,18 +71,8 @@ def _sentences() -> Iterator[None]:
         typer.echo(f"{error}\n{error.advice}", err=True)
         raise typer.Exit(error.exit_code) from error
     except QueryRefusedError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(printable_lines(f"error: {error}"), err=True)
         raise typer.Exit(1) from error
-
-
-def _pipelines() -> list[Pipeline]:
-    """With the tables that each has discovered."""
-    root = _root()
-    return [with_tables_of_the_lake(load_pipeline(path), root=root) for path in pipeline_files()]
-
-
-def _root() -> str:
-    return storage_root(connection_from_environment(Role.STORAGE))
 
 
 def _ask_connectors() -> Mapping[str, Connector] | None:
@@ -69,26 +89,32 @@ def _ask_connectors() -> Mapping[str, Connector] | None:
 def tables() -> None:
     """Every table of every pipeline: last ingest and merge, how far it is, what went wrong last."""
     with _sentences():
-        connectors = _ask_connectors()
-        print_overview(overview(_root(), _pipelines(), now=datetime.now(UTC), connectors=connectors))
+        connectors, found = _ask_connectors(), _Pipelines.read()
+        overviews = overview(found.root, found.usable, now=datetime.now(UTC), connectors=connectors)
+        print_overview(overviews)
+        found.tell_broken()
 
 
 @app.command("quarantine")
 def list_quarantine() -> None:
     """Records that could not be decoded, by table and code. Bronze keeps their bytes."""
     with _sentences():
-        print_quarantine(quarantine(_root(), _pipelines()))
+        found = _Pipelines.read()
+        print_quarantine(quarantine(found.root, found.usable))
+        found.tell_broken()
 
 
 @app.command()
 def sql(*, query: Annotated[str | None, typer.Option(help="Without it: a prompt.")] = None) -> None:
     """Query bronze and silver by name, like `select * from silver.orders`; nothing can be changed."""
     with _sentences():
-        queries = LakeQueries(Catalog.of(_root(), _pipelines()))
+        found = _Pipelines.read()
+        queries = LakeQueries(Catalog.of(found.root, found.usable))
         if query is None:
             prompt(queries, interactive=sys.stdin.isatty())
         else:
             print_rows(queries.run(query))
+        found.tell_broken()
 
 
 if __name__ == "__main__":

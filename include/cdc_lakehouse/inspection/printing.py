@@ -14,6 +14,7 @@ from rich.text import Text
 
 from cdc_lakehouse.inspection.overview import TableOverview, counted
 from cdc_lakehouse.inspection.quarantine import Cases
+from cdc_lakehouse.redaction import printable
 
 MOST_ROWS = 200
 _WIDTH_OF_A_FILE = 240
@@ -43,6 +44,11 @@ _STYLES = {
 }
 
 
+def _text(content: str, style: str = "") -> Text:
+    """For the terminal: names and values may hold its escapes."""
+    return Text(printable(content), style=style)
+
+
 def _console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_OF_A_FILE)
 
@@ -51,13 +57,13 @@ def print_overview(found: Sequence[TableOverview]) -> None:
     table = Table(*_HEADINGS, box=SIMPLE_HEAD)
     for entry in found:
         table.add_row(
-            entry.pipeline,
-            entry.table,
-            Text(entry.ingest, style=_STYLES.get(entry.ingest, "dim")),
-            Text(entry.merge, style=_STYLES.get(entry.merge, "dim")),
+            _text(entry.pipeline),
+            _text(entry.table),
+            _text(entry.ingest, style=_STYLES.get(entry.ingest, "dim")),
+            _text(entry.merge, style=_STYLES.get(entry.merge, "dim")),
             _render_state(entry),
-            Text(entry.verified, style=_STYLES.get(entry.verified, "dim")),
-            _moment(entry.valid_through) or (Text("withheld", style="yellow") if entry.withheld else ""),
+            _text(entry.verified, style=_STYLES.get(entry.verified, "dim")),
+            _moment(entry.valid_through) or (_text("withheld", style="yellow") if entry.withheld else ""),
             _moment(entry.seen_through),
             "" if entry.lag_seconds is None else f"{entry.lag_seconds:.0f} s",
             *map(_number, (entry.lag_offsets, entry.rows, entry.bronze_version, entry.silver_version)),
@@ -66,18 +72,18 @@ def print_overview(found: Sequence[TableOverview]) -> None:
     console.print(table)
     for entry in found:
         if entry.problem:
-            console.print(Text(f"{entry.pipeline}.{entry.table}: {entry.problem}", style="red"))
+            console.print(_text(f"{entry.pipeline}.{entry.table}: {entry.problem}", style="red"))
     _print_stalled(console, found)
     _print_withheld(console, found)
     for pipeline in dict.fromkeys(entry.pipeline for entry in found if entry.unproven_source):
         line = f"{pipeline}: unproven_source: the order of its changes was accepted and is not proven"
-        console.print(Text(line, style="yellow"))
+        console.print(_text(line, style="yellow"))
     numbers = counted(found)
-    console.print(Text(f"{numbers['tables']} tables, {numbers['failed']} with a problem", style="bold"))
+    console.print(_text(f"{numbers['tables']} tables, {numbers['failed']} with a problem", style="bold"))
     if found and numbers["empty"] == numbers["tables"]:
         console.print("the lake is empty: no table was merged yet; `make demo` or a DAG run fills it")
     console.print(
-        Text(
+        _text(
             "valid-through: silver has every change that the source had committed then. seen-through: "
             "commit time of the newest change that silver has. lag: the age of that change; it grows while "
             "the source is quiet. behind: offsets of Kafka that silver has still to apply, as far as a run "
@@ -90,24 +96,24 @@ def print_overview(found: Sequence[TableOverview]) -> None:
 def _render_state(entry: TableOverview) -> Text:
     stalled = [("stalled", "bold red")] if entry.stalled else []
     incomplete = [(f"incomplete({entry.open_cases})", "yellow")] if entry.open_cases else []
-    return Text(" ").join(Text(word, style=style) for word, style in (*stalled, *incomplete))
+    return _text(" ").join(_text(word, style=style) for word, style in (*stalled, *incomplete))
 
 
 def _print_stalled(console: Console, found: Sequence[TableOverview]) -> None:
     """Each reason once, with its tables."""
     for reason in dict.fromkeys(entry.stalled for entry in found if entry.stalled):
         names = ", ".join(f"{each.pipeline}.{each.table}" for each in found if each.stalled == reason)
-        console.print(Text(f"stalled: {names}: {reason}", style="red"))
+        console.print(_text(f"stalled: {names}: {reason}", style="red"))
 
 
 def _print_withheld(console: Console, found: Sequence[TableOverview]) -> None:
     """Each reason once, with its tables."""
     for reason in dict.fromkeys(entry.withheld for entry in found if entry.withheld):
         names = ", ".join(f"{each.pipeline}.{each.table}" for each in found if each.withheld == reason)
-        console.print(Text(f"not valid-through: {names}: {reason}", style="dim"))
+        console.print(_text(f"not valid-through: {names}: {reason}", style="dim"))
     for entry in found:
         if entry.way_out:
-            console.print(Text(f"{entry.pipeline}.{entry.table}: {entry.way_out}", style="dim"))
+            console.print(_text(f"{entry.pipeline}.{entry.table}: {entry.way_out}", style="dim"))
 
 
 def print_quarantine(found: Sequence[Cases]) -> None:
@@ -116,31 +122,32 @@ def print_quarantine(found: Sequence[Cases]) -> None:
         schemas = ", ".join(map(str, each.schema_ids))
         since, first = _moment(each.since), ", ".join(each.first)
         code = f"{each.code} (closed)" if each.closed else each.code
-        table.add_row(each.pipeline, each.table, code, str(each.count), schemas, since, first)
+        cells = (each.pipeline, each.table, code, str(each.count), schemas, since, first)
+        table.add_row(*map(_text, cells))
     console = _console()
     if found:
         console.print(table)
     for each in found:
-        console.print(Text(f"{each.pipeline}.{each.table} {each.first[0]}: {each.detail}", style="dim"))
+        console.print(_text(f"{each.pipeline}.{each.table} {each.first[0]}: {each.detail}", style="dim"))
     console.print(
-        Text(f"{sum(each.count for each in found if not each.closed)} records in quarantine", style="bold")
+        _text(f"{sum(each.count for each in found if not each.closed)} records in quarantine", style="bold")
     )
 
 
 def print_rows(rows: pa.Table, *, most: int = MOST_ROWS) -> None:
-    table = Table(*(Column(Text(name)) for name in rows.column_names), box=SIMPLE_HEAD)
+    table = Table(*(Column(_text(name)) for name in rows.column_names), box=SIMPLE_HEAD)
     columns = [column.to_pylist() for column in rows.slice(0, most).columns]  # two may have one name
     for row in zip(*columns, strict=True):
         table.add_row(*_cells(row))
     console = _console()
     console.print(table)
     more = f", the first {most} are shown" if rows.num_rows > most else ""
-    console.print(Text(f"{rows.num_rows} rows{more}", style="dim"))
+    console.print(_text(f"{rows.num_rows} rows{more}", style="dim"))
 
 
 def _cells(values: Iterable[object]) -> list[Text]:
     """NULL is not the empty text."""
-    return [Text("NULL", style="dim") if value is None else Text(str(value)) for value in values]
+    return [_text("NULL", style="dim") if value is None else _text(str(value)) for value in values]
 
 
 def _moment(moment: datetime | None) -> str:

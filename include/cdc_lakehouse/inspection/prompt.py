@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from cdc_lakehouse.inspection.printing import print_rows
 from cdc_lakehouse.inspection.query import LakeQueries, QueryRefusedError
+from cdc_lakehouse.redaction import printable_lines
 
 _WELCOME = "queries end with a semicolon; .tables lists the tables, .quit or Ctrl-D ends\n"
 
@@ -20,7 +21,7 @@ def prompt(queries: LakeQueries, *, interactive: bool) -> None:
         try:
             print_rows(queries.run(query))
         except QueryRefusedError as refusal:
-            sys.stdout.write(f"error: {refusal}\n")
+            sys.stdout.write(f"{printable_lines(f'error: {refusal}')}\n")
 
 
 def _queries(*, interactive: bool) -> Iterator[str]:

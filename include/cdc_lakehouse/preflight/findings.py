@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from cdc_lakehouse.contract import ExitCode, combined_exit_code
 from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.redaction import printable_lines
 
 
 class Level(StrEnum):
@@ -49,8 +50,8 @@ class Finding:
 
     def lines(self) -> list[str]:
         """The line, and below it the way out where there is one."""
-        first = f"{self.level:<8} {self.subject}: {self.sentence}"
-        return [first, f"{'':<8} -> {self.advice}"] if self.advice else [first]
+        first = printable_lines(f"{self.level:<8} {self.subject}: {self.sentence}")
+        return [first, f"{'':<8} -> {printable_lines(self.advice)}"] if self.advice else [first]
 
 
 def exit_code_of(findings: Iterable[Finding]) -> ExitCode:
