@@ -7,7 +7,7 @@ rather than a doubtful one; whoever gets none, or finds work, asks `state.read_s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,15 @@ def ledger_at(uri: str, version: int, *, table: str) -> Ledger | None:
         return _ledger_in(actions, table=table)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, LakehouseError):
         return None
+
+
+def metrics_of_commit(uri: str, version: int) -> Mapping[str, Any]:
+    """What the commit of this version says that it did. Raises `OSError` where it cannot be read."""
+    filesystem, folder = filesystem_of(f"{uri}/_delta_log")
+    metrics: Mapping[str, Any] = _info_in(list(_actions(_read(filesystem, _commit(folder, version))))).get(
+        "operationMetrics", {}
+    )
+    return metrics
 
 
 def _newest_version(filesystem: FileSystem, folder: str) -> int | None:

@@ -19,9 +19,11 @@ from cdc_lakehouse.errors import (
 from cdc_lakehouse.lake.commits import ForeignCommit, Told, restored_by, tells_enough, told_by
 from cdc_lakehouse.lake.filesystem import delta_options
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
+from cdc_lakehouse.lake.newest_ledger import ledger_at
 
 _FIRST_LOOK = 20
 _FOREIGN_NAME = re.compile(r"v(?P<version>[0-9]+)@step(?P<step>[0-9]+)")
+_MOST_LOOKS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,7 @@ def made_at(uri: str) -> datetime | None:
 def look_into(uri: str, *, table: str) -> TableState | None:
     """The same without a judgement: who may heal a table has to see what is wrong with it."""
     try:
-        delta = DeltaTable(uri, storage_options=delta_options(uri))
-        state = _state(delta, table=table)
+        state = _state_of_one_moment(uri, table=table)
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as exc:
@@ -114,6 +115,18 @@ def step_in(name: str) -> int | None:
     return None if found is None else int(found["step"])
 
 
+def state_at(uri: str, version: int, *, table: str) -> TableState | None:
+    """The table as the commit of `version`, which is one of ours, left it; None where that is gone."""
+    ledger = ledger_at(uri, version, table=table)
+    if ledger is None:
+        return None
+    try:
+        schema = DeltaTable(uri, storage_options=delta_options(uri), version=version).schema()
+    except (DeltaError, OSError):
+        return None
+    return TableState(version=version, ledger=ledger, stated=version, schema=pa.schema(schema.to_arrow()))
+
+
 def foreign_commit(state: TableState, *, table: str, of_bronze: bool = False) -> ForeignCommitError:
     """Return the error; that of bronze prints the decision that takes the commit over."""
     newest = state.foreign[0]
@@ -127,6 +140,19 @@ def foreign_commit(state: TableState, *, table: str, of_bronze: bool = False) ->
         ours=ours,
         decision=f"; acknowledge_foreign: `{table}={foreign_name(state)}`" if of_bronze else "",
     )
+
+
+def _state_of_one_moment(uri: str, *, table: str) -> TableState:
+    """Return the newest state.
+
+    `deltalake` counts versions down from the one that it has loaded, but lists the newest commits: with one
+    that came meanwhile, an older version would be given a newer ledger. So the commit itself is asked.
+    """
+    for _ in range(_MOST_LOOKS):
+        state = _state(DeltaTable(uri, storage_options=delta_options(uri)), table=table)
+        if state.stated is None or ledger_at(uri, state.stated, table=table) == state.ledger:
+            return state
+    raise StorageUnavailableError(root=uri, reason="its log changed whenever it was read")
 
 
 def _state(delta: DeltaTable, *, table: str) -> TableState:

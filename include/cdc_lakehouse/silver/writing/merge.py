@@ -56,7 +56,7 @@ def merged(session: SparkSession, uri: str, statement: DeltaMergeBuilder, *, led
             answer.update(statement.execute().collect()[0].asDict())
 
     state = commit(execute, uri=uri, ledger=ledger)
-    affected = answer or merged_rows(uri, state.stated)
+    affected = answer or merged_rows(uri, state.version if state.stated is None else state.stated)
     return MergeResult(
         version=state.version,
         inserted=affected["num_inserted_rows"],
