@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from urllib.parse import unquote
 
+from cdc_lakehouse.lake.names import SCHEMA_CHANGES
 from crash.broker import PIPELINE  # type: ignore[import-not-found]
 from crash.mutations import Kind, Mutation, Storage  # type: ignore[import-not-found]
 from crash.records import PARTITIONS  # type: ignore[import-not-found]
@@ -99,13 +100,14 @@ def _leftovers(storage: Storage, chance: random.Random) -> dict[str, bytes]:
 def key(storage: Storage, table: str) -> str:
     """Equal keys: no file differs that a run of the table reads.
 
-    Read are folders, logs with their checksums, whatever is there before the first commit,
-    the data files of the newest version, and the schemas' archive.
+    Read are folders, logs with their checksums, whatever is there before the first commit, the data files of
+    the newest version, and the schemas' archive; of the table itself, of what stands beside its silver
+    (tombstones, history), and of the log of schema changes.
     Not read are checkpoints of other attempts, reports, temporary files, and data that no log names;
     a seeded sample of states that differ in these only is run in spite of it.
     """
     told = sha256()
-    for folder in sorted(path for path in storage.folders if _is_in_table(path, table)):
+    for folder in sorted(path for path in storage.folders if _folder_of(path, table)):
         told.update(folder.encode() + b"/\0")
     for path in sorted(_read_by(storage, table)):
         data = storage.files.get(path)
@@ -115,26 +117,37 @@ def key(storage: Storage, table: str) -> str:
 
 def _read_by(storage: Storage, table: str) -> set[str]:
     read = {path for path in storage.files if path.startswith(_SCHEMAS) and not path.endswith(".part")}
-    for layer in _LAYERS:
-        folder = f"{layer}/{PIPELINE}/{table}"
-        log = f"{folder}/_delta_log/"
-        commits = []
-        for path in sorted(storage.files):
-            name = path.removeprefix(log)
-            if path.startswith(log) and not _is_temporary(name):
-                read.add(path)
-                commits += [storage.files[path]] if _COMMIT.match(name) else []
-            elif path.startswith(f"{folder}/deletion_vector_"):
-                read.add(path)
-        if not commits:
-            read |= {path for path in storage.files if path.startswith(f"{folder}/")}
-        for file in _active_files(commits):
-            read |= {f"{folder}/{file}", f"{folder}/.{file}.crc"}
+    by_folder: dict[str, list[str]] = {}
+    for path in sorted(storage.files):
+        folder = _folder_of(path, table)
+        if folder:
+            by_folder.setdefault(folder, []).append(path)
+    for folder, paths in by_folder.items():
+        read |= _read_in(folder, {path: storage.files[path] for path in paths})
     return read
 
 
-def _is_in_table(path: str, table: str) -> bool:
-    return any(f"{path}/".startswith(f"{layer}/{PIPELINE}/{table}/") for layer in _LAYERS)
+def _read_in(folder: str, files: Mapping[str, bytes]) -> set[str]:
+    """`files` are all of one Delta table, in their order."""
+    log = f"{folder}/_delta_log/"
+    names = [path.removeprefix(log) for path in files if path.startswith(log)]
+    commits = [files[f"{log}{name}"] for name in names if _COMMIT.match(name)]
+    read = {f"{log}{name}" for name in names if not _is_temporary(name)}
+    read |= {path for path in files if path.startswith(f"{folder}/deletion_vector_")}
+    if not commits:
+        read |= set(files)
+    for file in _active_files(commits):
+        read |= {f"{folder}/{file}", f"{folder}/.{file}.crc"}
+    return read
+
+
+def _folder_of(path: str, table: str) -> str:
+    """The Delta table that the path is of, if a run of `table` reads that one; empty for all others."""
+    layer, _, rest = path.partition("/")
+    pipeline, _, rest = rest.partition("/")
+    name = rest.partition("/")[0]
+    is_read = name in (table, SCHEMA_CHANGES) or name.startswith(f"{table}__")
+    return f"{layer}/{pipeline}/{name}" if layer in _LAYERS and pipeline == PIPELINE and is_read else ""
 
 
 def _is_temporary(name: str) -> bool:
