@@ -8,6 +8,7 @@ from cdc_lakehouse.application.failures import as_table_error, is_conflict, tran
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.errors import (
     BrokerUnavailableError,
+    FileDamagedError,
     KafkaMovedError,
     OffsetsLostError,
     StorageUnavailableError,
@@ -97,6 +98,25 @@ def test_two_merges_that_meet_at_a_new_column_are_no_bug(text):
     assert isinstance(error, TableChangedError)
     assert (error.table, error.exit_code) == ("t", ExitCode.RETRY)
     assert error.reason in text
+
+
+DAMAGED = [
+    "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
+    "file:/lake/bronze/shop/orders/a-1.snappy.parquet. SQLSTATE: KD001\n"
+    "Caused by: org.apache.parquet.io.ParquetDecodingException: could not verify page integrity, CRC checksum"
+    " verification failed",
+    "java.lang.RuntimeException: file:/lake/bronze/shop/orders/a-1.snappy.parquet is not a Parquet file."
+    " Expected magic number at tail, but found [0, 0, 0, 0]",
+]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_file_that_is_not_what_was_written_needs_a_person(text):
+    error = cause_of(text)
+
+    assert isinstance(error, FileDamagedError)
+    assert error.exit_code is ExitCode.DATA
+    assert error.what.endswith("file:/lake/bronze/shop/orders/a-1.snappy.parquet")
 
 
 @pytest.mark.parametrize("text", OBJECT_STORE)

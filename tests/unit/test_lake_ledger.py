@@ -66,6 +66,28 @@ def test_rows_that_were_decoded_again_are_told_until_silver_knows_them():
     assert Ledger.from_json(twice.to_json(), table="orders") == twice
 
 
+def test_rows_are_counted_from_the_first_commit_on_and_the_count_survives_the_document():
+    empty = ledger(seq=0, sources={})
+    first = ledger(seq=1).counting(3, behind=empty)
+    second = ledger(seq=2).counting(4, behind=first)
+
+    assert (first.counted, second.counted) == ((0, 3), (0, 7))
+    assert Ledger.from_json(second.to_json(), table="orders") == second
+
+
+def test_rows_of_a_table_that_nobody_counted_are_counted_from_now_on():
+    before = ledger(seq=5)
+
+    assert ledger(seq=6).counting(4, behind=before).counted == (5, 4)
+
+
+def test_a_ledger_of_a_release_that_counted_no_rows_still_loads():
+    known = json.loads(document())
+    del known["counted"]
+
+    assert Ledger.from_json(json.dumps(known), table="orders") == ledger()
+
+
 @pytest.mark.parametrize("text", ["", "not JSON", "[]", "17", '{"v": 1, "note": "by hand"}', '{"seq": 3}'])
 def test_metadata_of_somebody_else_is_no_ledger(text):
     assert Ledger.from_json(text, table="orders") is None

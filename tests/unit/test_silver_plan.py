@@ -17,6 +17,7 @@ from cdc_lakehouse.silver.plan import (
     next_ledger,
     plan_redo,
     plan_work,
+    rows_committed,
 )
 
 SOURCE = "shop.public.orders@id1"
@@ -110,3 +111,35 @@ def test_work_is_small_when_both_sides_are(offsets, size, small):
     late = {SOURCE: {1: ((0, half),)}}
 
     assert is_small({SOURCE: {0: (0, offsets - half)}}, late=late, table_bytes=size) is small
+
+
+@pytest.mark.parametrize(
+    ("bronze", "silver", "seq", "expected"),
+    [
+        ((0, 9), None, 0, 9),
+        ((0, 9), (0, 4), 3, 5),
+        ((5, 2), None, 0, None),
+        ((5, 2), (0, 4), 3, None),
+        ((0, 9), None, 3, None),
+        (None, (0, 4), 3, None),
+    ],
+    ids=["first", "later", "counted from later on", "counted anew", "silver of before", "bronze of before"],
+)
+def test_rows_are_expected_where_all_of_them_were_counted(bronze, silver, seq, expected):
+    held = replace(ledger(Kind.BRONZE), counted=bronze)
+
+    assert rows_committed(held, replace(ledger(Kind.SILVER), seq=seq, counted=silver)) == expected
+
+
+def test_silver_remembers_what_bronze_had_counted():
+    bronze = replace(ledger(Kind.BRONZE, p0=9), counted=(0, 7))
+    after = next_ledger(
+        ledger(Kind.SILVER, p0=5),
+        bronze,
+        {SOURCE: {0: (5, 9)}},
+        attempt="a",
+        seen_through=None,
+        applied=Applied(),
+    )
+
+    assert after.counted == (0, 7)

@@ -7,6 +7,7 @@ import re
 from cdc_lakehouse.contract import ExitCode, TableError
 from cdc_lakehouse.errors import (
     BrokerUnavailableError,
+    FileDamagedError,
     KafkaMovedError,
     LakehouseError,
     StorageUnavailableError,
@@ -41,6 +42,11 @@ _THROWN_BY_IO = re.compile(
 )
 """As py4j tells what the driver threw; of a task's failure it would be the cause. A commit may have happened
 then: the next try finds it, or makes it again."""
+_DAMAGED = re.compile(
+    r"CRC checksum verification failed|is not a Parquet file|org\.apache\.hadoop\.fs\.ChecksumException"
+    r"|can not read class org\.apache\.parquet\.format"
+)
+_DATA_FILE = re.compile(r"\w+:/[^\s\"']+?\.parquet")
 _LINE = 300
 
 
@@ -49,7 +55,8 @@ def translated(exc: BaseException, *, table: str, attempt: str, bootstrap: str, 
     if isinstance(exc, LakehouseError):
         return exc
     text = str(exc)
-    if (refused := _refused_by_delta(exc, table=table, attempt=attempt)) is not None:
+    refused = _refused_by_delta(exc, table=table, attempt=attempt) or _damaged_file(text, table=table)
+    if refused is not None:
         return refused
     if (reason := _what_the_store_says(text)) is not None:
         return StorageUnavailableError(root=root, reason=reason)
@@ -67,6 +74,16 @@ def _refused_by_delta(exc: BaseException, *, table: str, attempt: str) -> Lakeho
     return (
         None if found is None else TableChangedError(table=table, reason=_line_with(str(exc), found.start()))
     )
+
+
+def _damaged_file(text: str, *, table: str) -> LakehouseError | None:
+    """A file that does not hold what its checksums say will not do so at the next try."""
+    found = _DAMAGED.search(text)
+    if found is None:
+        return None
+    file = _DATA_FILE.search(text)
+    what = found.group() if file is None else f"{found.group()}: {file.group()}"
+    return FileDamagedError(table=table, what=what)
 
 
 def _what_the_store_says(text: str) -> str | None:

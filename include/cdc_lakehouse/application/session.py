@@ -32,6 +32,9 @@ _SETTINGS = {
     ),
     # The checkpoint of a drain is read within seconds by who wrote it, and never again.
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    # A damaged page is an error, not a row that is missing. Files of releases before have no sums.
+    "parquet.page.write-checksum.enabled": "true",
+    "parquet.page.verify-checksum.enabled": "true",
 }
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",

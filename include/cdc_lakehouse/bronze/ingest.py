@@ -245,6 +245,7 @@ class TableIngest:
         self._warn_of_bad_rows(fresh)
         refuse_in_mass(run, self.table.quarantine_limit, table=self.table.name)
         seen = fresh.seen_through
+        ledger = after(None if seen is None else seen.isoformat())
         with self._timed("commit"):
             commit = append(
                 session,
@@ -252,7 +253,7 @@ class TableIngest:
                 uri=self._uri,
                 within=within,
                 before=self._ledger,
-                after=self._claiming(after(None if seen is None else seen.isoformat())),
+                after=self._claiming(ledger.counting(fresh.rows, behind=self._ledger)),
                 schema=self._prepared().schema,
                 known=self._known,
             )

@@ -46,7 +46,8 @@ def recovered(empty: Ledger, held: Present, *, step: int) -> tuple[Ledger, dict[
         source: {p: Progress(floor=first, end=end) for p, (first, end) in partitions.items()}
         for source, partitions in held.items()
     }
-    return replace(empty, seq=step, sources=sources, untold=step + 1), {"recovered": "from rows"}
+    ledger = replace(empty, seq=step, sources=sources, untold=step + 1, counted=_counted_anew(step))
+    return ledger, {"recovered": "from rows"}
 
 
 def after_restore(state: TableState, ours: Ledger) -> tuple[Ledger, dict[str, Any]]:
@@ -56,7 +57,8 @@ def after_restore(state: TableState, ours: Ledger) -> tuple[Ledger, dict[str, An
         source: {p: _rewound(progress, back, source, p) for p, progress in partitions.items()}
         for source, partitions in ours.sources.items()
     }
-    back_at = replace(ours, seq=state.seq, sources=sources, untold=state.seq + 1)
+    counted = _counted_anew(state.seq)
+    back_at = replace(ours, seq=state.seq, sources=sources, untold=state.seq + 1, counted=counted)
     return back_at, _acknowledged(state.foreign)
 
 
@@ -82,8 +84,15 @@ def after_edit(state: TableState, ours: Ledger, found: Difference) -> tuple[Ledg
         raise ForeignRowsError(table=ours.table, ours=state.stated or 0, problem=problem)
     lost = {s: {str(p): list(spans) for p, spans in ps.items()} for s, ps in found.lost.items()}
     untold = state.seq + 1 if goes_back else ours.untold
-    after = replace(ours, seq=state.seq, sources=sources, untold=untold)
+    counted = _counted_anew(state.seq)
+    after = replace(ours, seq=state.seq, sources=sources, untold=untold, counted=counted)
     return after, {**_acknowledged(state.foreign), "lost": lost}
+
+
+def _counted_anew(step: int) -> tuple[int, int]:
+    """Rows that were changed by hand are no longer those that were counted. The count from the first step on
+    is called 0."""
+    return max(step, 1), 0
 
 
 def _rewound(ours: Progress, back: Ledger | None, source: str, partition: int) -> Progress:

@@ -16,6 +16,7 @@
     │   ├── CheckpointTakenError      CHECKPOINT_TAKEN
     │   └── SupersededError           SUPERSEDED
     ├── ConfigError                                   78  a person must change something first
+    │   ├── DecisionOutdatedError     DECISION_OUTDATED
     │   ├── InvalidPipelineError      INVALID_PIPELINE
     │   ├── MissingConnectionError    MISSING_CONNECTION
     │   ├── UnsupportedTypeError      UNSUPPORTED_TYPE
@@ -40,6 +41,9 @@
     │   └── HistoryShapeChangedError  HISTORY_SHAPE_CHANGED
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
+        ├── DeletesLimitError         DELETES_LIMIT
+        ├── FileDamagedError          FILE_DAMAGED
+        ├── BronzeRowsMissingError    BRONZE_ROWS_MISSING
         ├── TopicMissingError         TOPIC_MISSING
         ├── TopicRecreatedError       TOPIC_RECREATED
         ├── LogCutError               LOG_CUT
@@ -101,10 +105,13 @@ from cdc_lakehouse.errors.configuration import (
 )
 from cdc_lakehouse.errors.data import (
     BronzeBehindError,
+    BronzeRowsMissingError,
     ClusterChangedError,
     ColumnDroppedError,
     ColumnsUntoldError,
     DataError,
+    DeletesLimitError,
+    FileDamagedError,
     ForeignCommitError,
     ForeignRowsError,
     IncompatibleSchemaError,
@@ -158,6 +165,7 @@ __all__ = [
     "BatchMisfitError",
     "BrokerUnavailableError",
     "BronzeBehindError",
+    "BronzeRowsMissingError",
     "CaseUnknownError",
     "CheckpointTakenError",
     "ClusterChangedError",
@@ -168,6 +176,8 @@ __all__ = [
     "DataError",
     "DecisionOutdatedError",
     "DeletedRowsKeptError",
+    "DeletesLimitError",
+    "FileDamagedError",
     "FilesGoneError",
     "ForeignCommitError",
     "ForeignRowsError",

@@ -24,6 +24,54 @@ class OffsetsLostError(DataError):
     """`<table>=<topic>/<partition>:<from>-<until>,…`, all of them; `until` is the first that is there."""
 
 
+class DeletesLimitError(DataError):
+    code = "DELETES_LIMIT"
+    sentence = (
+        "the merge would take {rows} of the {of} rows of {table} out of {where}, and `deletes_limit` allows "
+        "{limit}: {cause}; MD5 of some keys: {examples}; if they are gone at the source: "
+        "accept_deletes {decision}"
+    )
+    advice = (
+        "Nothing was changed; bronze goes on. A snapshot of a part of its table (additional-conditions, "
+        "snapshot.select.statement.overrides) looks like a whole one: take a whole one, and the next merge "
+        "goes on by itself. If the rows are really gone, trigger the DAG with the value of this sentence in "
+        "its form."
+    )
+    table: str
+    rows: int
+    of: int
+    where: str
+    limit: str
+    cause: str
+    examples: str
+    decision: str
+    """As it is pasted into the form."""
+
+
+class FileDamagedError(DataError):
+    code = "FILE_DAMAGED"
+    sentence = "a file of {table} is not what was written: {what}"
+    advice = (
+        "Nothing was changed. The path says which layer: bronze is mended from Kafka or a backup, silver and "
+        "its history from bronze; see *A file is damaged* in the operations guide. Look at the disk, too."
+    )
+    table: str
+    what: str
+
+
+class BronzeRowsMissingError(DataError):
+    code = "BRONZE_ROWS_MISSING"
+    sentence = "bronze of {table} gives {read} row(s) of {ranges}, and its ledgers committed {expected}"
+    advice = (
+        "Silver was left as it is. A file of bronze is damaged, or was changed: mend as *A file is damaged* "
+        "in the operations guide says, and clear the task."
+    )
+    table: str
+    read: int
+    expected: int
+    ranges: str
+
+
 class TopicMissingError(DataError):
     code = "TOPIC_MISSING"
     sentence = "the topic {topic} of {table} does not exist in Kafka{decision}"

@@ -74,6 +74,9 @@ class Ledger:
     ended: tuple[str, ...] = ()
     """Bronze's: sources that a person ended. A topic that is gone is not missed then; one that is there is
     read."""
+    counted: tuple[int, int] | None = None
+    """The step behind which rows are counted, and how many drains and fills have committed since. Silver has
+    that of the bronze whose rows it has applied. None where nobody counted."""
 
     def advanced(
         self,
@@ -112,6 +115,12 @@ class Ledger:
             seen_through=newest,
             ended=tuple(source for source in self.ended if source not in added),
         )
+
+    def counting(self, rows: int, *, behind: Ledger) -> Ledger:
+        """The same, whose commit adds `rows` to what `behind` has counted."""
+        is_empty = not any(until > start for _, _, (start, until) in present(behind))
+        step, known = behind.counted or (0 if is_empty else behind.seq, 0)
+        return replace(self, counted=(step, known + rows))
 
     def amended(self, sources: Sources, *, attempt: str, decisions: Mapping[str, Any]) -> Ledger:
         """The ledger of a commit without rows, which says what was decided about this one."""
@@ -176,6 +185,7 @@ class Ledger:
                 "seen_through": self.seen_through,
                 "valid_through": self.valid_through and self.valid_through.document(),
                 "ended": self.ended,
+                "counted": self.counted,
                 "code_version": __version__,
             },
             sort_keys=True,
@@ -221,6 +231,7 @@ class Ledger:
             seen_through=document["seen_through"],
             valid_through=ValidThrough.of_document(document["valid_through"]),
             ended=tuple(document.get("ended", ())),
+            counted=tuple(document["counted"]) if document.get("counted") else None,
         )
 
 

@@ -75,6 +75,8 @@ class OpenParquetFile:
             store_decimal_as_integer=True,
             # Readers take types from the table; a second schema in every file only costs.
             store_schema=False,
+            # Whoever reads a damaged page is told so, instead of other values than were written.
+            write_page_checksum=True,
         )
         return cls(filesystem, path, name, stream, writer)
 

@@ -63,7 +63,7 @@ def _cases_of(uri: str, file: DataFile, *, columns: list[str], closed: bool) -> 
     filesystem, root = filesystem_of(uri)
     try:
         with filesystem.open_input_file(f"{root}/{file.path}") as stream:
-            rows = pq.read_table(stream, columns=columns)
+            rows = pq.read_table(stream, columns=columns, page_checksum_verification=True)
     except OSError as exc:
         raise StorageUnavailableError(root=f"{uri}/{file.path}", reason=str(exc)) from exc
     rows = rows.filter(pc.is_valid(rows[ERROR]))

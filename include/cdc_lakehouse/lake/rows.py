@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
+from cdc_lakehouse.errors import FileDamagedError
 from cdc_lakehouse.lake.deletion_vectors import deleted_rows
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.snapshot import DataFile, Snapshot, newest_snapshot
@@ -25,9 +27,10 @@ def rows_of(snapshot: Snapshot) -> pa.Table:
     """Every type as the table declares it, every column nullable."""
     schema = _schema(snapshot)
     filesystem, folder = filesystem_of(snapshot.uri)
-    parts = [
-        _conformed(_read_file(file, filesystem=filesystem, folder=folder), schema) for file in snapshot.files
-    ]
+    parts = []
+    for file in snapshot.files:
+        with _naming_damage(snapshot, file):
+            parts.append(_conformed(_read_file(file, filesystem=filesystem, folder=folder), schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
@@ -38,8 +41,10 @@ def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iter
     filesystem, folder = filesystem_of(snapshot.uri)
     for file in snapshot.files:
         kept = _kept(file, filesystem=filesystem, folder=folder)
-        with filesystem.open_input_file(f"{folder}/{file.path}") as stream:
-            parquet = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us")
+        with _naming_damage(snapshot, file), filesystem.open_input_file(f"{folder}/{file.path}") as stream:
+            parquet = pq.ParquetFile(
+                stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True
+            )
             present = [name for name in columns if name in parquet.schema_arrow.names]
             start = 0
             # Of a file that is older than all of these columns only the number of rows counts.
@@ -52,6 +57,19 @@ def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iter
                 yield _conformed(table, schema)
 
 
+@contextmanager
+def _naming_damage(snapshot: Snapshot, file: DataFile) -> Iterator[None]:
+    """Name a file whose pages are not what was written."""
+    try:
+        yield
+    except OSError as exc:
+        if "CRC checksum verification failed" not in str(exc):
+            raise
+        table = snapshot.uri.rpartition("/")[2]
+        what = f"CRC checksum verification failed: {snapshot.uri}/{file.path}"
+        raise FileDamagedError(table=table, what=what) from exc
+
+
 def _schema(snapshot: Snapshot) -> pa.Schema:
     return pa.schema([pa.field(field.name, _nullable(field.type)) for field in snapshot.schema])
 
@@ -62,6 +80,7 @@ def _read_file(file: DataFile, *, filesystem: FileSystem, folder: str) -> pa.Tab
         filesystem=filesystem,
         partitioning=None,
         coerce_int96_timestamp_unit="us",
+        page_checksum_verification=True,
     )
     kept = _kept(file, filesystem=filesystem, folder=folder)
     return table if kept is None else table.filter(pa.array(kept))

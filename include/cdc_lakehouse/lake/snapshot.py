@@ -93,7 +93,11 @@ def _replayed(uri: str, *, version: int) -> tuple[DataFile, ...]:
     active: dict[str, DataFile] = {}
     if base >= 0:
         with filesystem.open_input_file(f"{folder}/{base:020d}.checkpoint.parquet") as stream:
-            for document in pq.ParquetFile(stream).read(columns=_OF_A_FILE)["add"].to_pylist():
+            for document in (
+                pq.ParquetFile(stream, page_checksum_verification=True)
+                .read(columns=_OF_A_FILE)["add"]
+                .to_pylist()
+            ):
                 _apply({"add": document}, active)
     for number in range(base + 1, version + 1):
         if number not in commits:

@@ -20,6 +20,7 @@ from cdc_lakehouse.silver.folding.event_identity import COORDINATE, TOPIC, coord
 from cdc_lakehouse.silver.folding.place import PLACE, place_of_event
 from cdc_lakehouse.silver.folding.told_rows import tells_row
 from cdc_lakehouse.silver.look import MergeTask
+from cdc_lakehouse.silver.missing_rows import refuse_missing_rows
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import ROW_OPS, bronze_rows, changed_behind, work_of
@@ -40,6 +41,7 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
     work = history.where(work_of(task.held, task.work) | behind)
     facts = examine(work, table=name, by_key=False)
+    refuse_missing_rows(task, history, read=facts.read)
     unsent = unsent_of(
         task.table,
         lake.archives,

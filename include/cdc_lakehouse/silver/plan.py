@@ -126,7 +126,14 @@ def next_ledger(
             missing = subtracted([span], held.present())
             moved = sources[source][partition].without(missing)
             sources[source][partition] = replace(moved, epochs=held.epochs)
-    return replace(after, sources=sources, redone=bronze.seq, parked=parked, applied=applied)
+    return replace(
+        after,
+        sources=sources,
+        redone=bronze.seq,
+        parked=parked,
+        applied=applied,
+        counted=bronze.counted,
+    )
 
 
 def standing_on(
@@ -138,6 +145,18 @@ def standing_on(
     """
     left = together(without(after.passed_over, read_again), undecodable)
     return replace(after, stands_on=(version, bronze.attempt), passed_over=coarse(left, most=MOST_PARTS))
+
+
+def rows_committed(bronze: Ledger, silver: Ledger) -> int | None:
+    """Return how many rows bronze got since silver read it; None where nobody counted all of them.
+
+    They are those of `plan_work` and of `plan_late`.
+    """
+    if bronze.counted is None:
+        return None
+    step, rows = bronze.counted
+    known = (0, 0) if silver.seq == 0 else silver.counted
+    return rows - known[1] if known is not None and known[0] == step else None
 
 
 def is_small(work: Ranges, *, late: Spans, table_bytes: int) -> bool:

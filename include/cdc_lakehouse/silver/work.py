@@ -24,6 +24,7 @@ from cdc_lakehouse.silver.late.anew import keys_anew
 from cdc_lakehouse.silver.late.refused import may_have_gone_back, refuse_what_went_back
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.made_by import refuse_history_of_others, refuse_other_settings, settings_of
+from cdc_lakehouse.silver.missing_rows import refuse_missing_rows
 from cdc_lakehouse.silver.own_key.checks import refuse_double_keys, refuse_untold_keys
 from cdc_lakehouse.silver.own_key.key_columns import OwnKey, own_key
 from cdc_lakehouse.silver.own_key.rekeying import rekeyed, with_told_keys
@@ -178,6 +179,7 @@ def _examined(lake: Lake, task: MergeTask, bronze: _Bronze, is_work: Column) -> 
     topics = len(topics_of(task.held))
     work = bronze.rows.where(is_work)
     facts = examine(work, table=task.table.name, topics=topics, by_key=bronze.own is None)
+    refuse_missing_rows(task, bronze.told, read=facts.read)
     if may_have_gone_back(facts, before=task.before.applied, held=task.held, work=task.work):
         refuse_what_went_back(bronze.told, held=task.held, work=task.work)
     if bronze.own is not None:
