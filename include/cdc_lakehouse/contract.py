@@ -111,6 +111,8 @@ class JobRequest:
     """`<table>=v<version>@step<step>`: a change by hand that was meant, as `FOREIGN_COMMIT` prints it."""
     stop_reading: tuple[str, ...] = ()
     """`<table>=step<step>`: a table that is gone at its source, as `TOPIC_MISSING` prints it."""
+    accept_deletes: tuple[str, ...] = ()
+    """`<table>=step<step>@v<version>:<rows>rows`: rows that may go, as `DELETES_LIMIT` prints it."""
     fill_gaps: tuple[str, ...] = ()
     """Tables whose gaps are read again, as far as Kafka still holds them."""
     close_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -145,6 +147,7 @@ class JobRequest:
             ("--source-epoch", [f"{table}={epoch}" for table, epoch in self.source_epoch.items()]),
             ("--acknowledge-foreign", self.acknowledge_foreign),
             ("--stop-reading", self.stop_reading),
+            ("--accept-deletes", self.accept_deletes),
             ("--fill-gaps", self.fill_gaps),
             ("--close-cases", _each_case(self.close_cases)),
             ("--reopen-cases", _each_case(self.reopen_cases)),

@@ -77,7 +77,9 @@ def test_a_group_gets_what_is_about_its_own_tables():
     }
 
 
-@pytest.mark.parametrize("name", ["accept_gap", "acknowledge_foreign", "stop_reading", "fill_gaps"])
+@pytest.mark.parametrize(
+    "name", ["accept_gap", "acknowledge_foreign", "stop_reading", "accept_deletes", "fill_gaps"]
+)
 def test_the_form_takes_the_name_of_a_discovered_table_as_text(name: str):
     """Airflow offers a list to choose from where a parameter has examples, and else a line per value."""
     assert PARAMS[name].resolve(value=["clicks"]) == ["clicks"]
@@ -106,9 +108,14 @@ def test_a_name_that_no_group_has_is_answered_with_those_that_there_are(conf: di
     assert caught.value.known == "orders, customers"
 
 
-def test_the_merge_of_such_a_run_gets_none_of_it_and_maintenance_refuses_it():
-    assert asked_of(ASKED, "orders", job=Job.SILVER_MERGE) == {}
+def test_the_merge_gets_what_it_decides_on_and_nothing_else():
+    conf = {**ASKED, "accept_deletes": [" `orders=step1@v2:3000rows`", "clicks=step4@v9:1001rows"]}
 
+    assert asked_of(conf, "orders", job=Job.SILVER_MERGE) == {"accept_deletes": ("orders=step1@v2:3000rows",)}
+    assert "accept_deletes" not in asked_of(conf, "orders")
+
+
+def test_maintenance_refuses_decisions_of_the_pipeline():
     with pytest.raises(NotSupportedYetError) as caught:
         asked_of(ASKED, "orders", job=Job.VACUUM)
 

@@ -98,6 +98,7 @@ def test_a_task_that_is_killed_while_it_looks_starts_no_job(lake, monkeypatch):
         {"accept_gap": ("orders",)},
         {"stop_reading": ("orders=step7",)},
         {"fill_gaps": ("orders",)},
+        {"accept_deletes": ("orders=step1@v2:3000rows",)},
         {"source_epoch": {"orders": 2}},
         {"dry_run": True},
     ],

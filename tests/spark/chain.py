@@ -120,6 +120,7 @@ class Chain:
         job: Job = Job.BRONZE_INGEST,
         dry_run: bool = False,
         vacuum_retention: str = "7d",
+        accept_deletes: str | None = None,
     ) -> Application:
         document = {
             "version": 1,
@@ -132,7 +133,14 @@ class Chain:
             **self.options,
         }
         return Application(
-            request=JobRequest(job=job, pipeline=PIPELINE, tables=(), airflow=RUN, dry_run=dry_run),
+            request=JobRequest(
+                job=job,
+                pipeline=PIPELINE,
+                tables=(),
+                airflow=RUN,
+                dry_run=dry_run,
+                accept_deletes=() if accept_deletes is None else (accept_deletes,),
+            ),
             pipeline=Pipeline.model_validate(document),
             tables=tables,
             lake=self.lake,
@@ -181,9 +189,9 @@ class Chain:
             )
             return run.run(kafka={})
 
-    def merge(self, table: Table) -> TableResult:
+    def merge(self, table: Table, *, accept_deletes: str | None = None) -> TableResult:
         """What the job does with one table; what fails is raised."""
-        application = self.application(table, job=Job.SILVER_MERGE)
+        application = self.application(table, job=Job.SILVER_MERGE, accept_deletes=accept_deletes)
         found = look_at(application, table)
         return merge_table(application, found) if isinstance(found, MergeTask) else found
 
@@ -199,7 +207,11 @@ class Chain:
 
     def forget_silver(self, table: Table) -> None:
         for uri in (self.lake.silver(table.name), self.lake.history(table.name)):
-            shutil.rmtree(Path(urlsplit(uri).path), ignore_errors=True)
+            self.forget(uri)
+
+    def forget(self, uri: str) -> None:
+        """As somebody deletes a folder by hand."""
+        shutil.rmtree(Path(urlsplit(uri).path), ignore_errors=True)
 
     def bronze(self, table: Table) -> list[dict[str, Any]]:
         return self.rows(self.lake.bronze(table.name), "topic", "partition", "offset")

@@ -26,6 +26,7 @@ EVERYTHING = JobRequest(
     source_epoch={"orders": 2},
     acknowledge_foreign=("customers=v3@step2",),
     stop_reading=("orders=step7",),
+    accept_deletes=("orders=step1@v2:3000rows",),
     fill_gaps=("orders",),
     dry_run=True,
 )

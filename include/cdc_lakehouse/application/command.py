@@ -13,6 +13,7 @@ from cdc_lakehouse.errors import NotSupportedYetError
 _LATER = ("from_time", "until_time")
 _OF_A_JOB = {
     Job.BRONZE_INGEST: ("accept_gap", "source_epoch", "acknowledge_foreign", "stop_reading", "fill_gaps"),
+    Job.SILVER_MERGE: ("accept_deletes",),
     Job.QUARANTINE_REPLAY: ("close_cases", "reopen_cases"),
 }
 
@@ -78,6 +79,12 @@ def _cases(
     metavar="TABLE=STEP",
     help="The table is gone at its source, as TOPIC_MISSING names it: keep what is there.",
 )
+@click.option(
+    "--accept-deletes",
+    multiple=True,
+    metavar="TABLE=REMOVAL",
+    help="Remove rows that `deletes_limit` holds back, as DELETES_LIMIT names them.",
+)
 @click.option("--fill-gaps", multiple=True, metavar="TABLE", help="Read what is missing and Kafka still has.")
 @click.option(
     "--close-cases",
@@ -115,6 +122,7 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         source_epoch=options["source_epoch"],
         acknowledge_foreign=options["acknowledge_foreign"],
         stop_reading=options["stop_reading"],
+        accept_deletes=options["accept_deletes"],
         fill_gaps=options["fill_gaps"],
         close_cases=options["close_cases"],
         reopen_cases=options["reopen_cases"],

@@ -138,12 +138,23 @@ class QuarantineLimit(_Section):
     """Of the records of a run; asked from the hundredth undecodable one on."""
 
 
+class DeletesLimit(_Section):
+    """A merge that would remove more rows than both say stops before it writes, and asks a person."""
+
+    rows: Annotated[int, Field(ge=0)] = 1_000
+    share: Annotated[float, Field(ge=0, le=1)] = 0.2
+    """Of the rows that the table has before; with 1 no merge is ever stopped."""
+
+
 class TableOptions(_Section):
     """What a table may set; `defaults` sets it for all tables of the pipeline."""
 
     deletes: Deletes = Deletes.HARD
     """What becomes of a row that is deleted at the source: `hard` takes it out of silver, `soft` keeps it as
     it was and says so in `_cdc_deleted`."""
+    deletes_limit: DeletesLimit = DeletesLimit()
+    """How many rows one merge may take out of silver, or mark as deleted, and out of the open versions of its
+    history, before a person has to agree (`accept_deletes`)."""
     history: HistoryChoice = None
     """Whether `<table>__history` beside silver keeps every version of every row, from when to when it stood;
     `{columns: [a, b]}` begins a new one only where one of these changes."""

@@ -17,19 +17,6 @@ class ConfigError(LakehouseError):
     exit_code = ExitCode.CONFIG
 
 
-class DecisionOutdatedError(ConfigError):
-    code = "DECISION_OUTDATED"
-    sentence = "{decision} of {table} was decided for {given}, and that is not what stands there: {now}"
-    advice = (
-        "Nothing was changed. Look at what this sentence names; if that is meant too, trigger the DAG with "
-        "the value that it prints, else with an empty form."
-    )
-    table: str
-    decision: str
-    given: str
-    now: str
-
-
 class InvalidPipelineError(ConfigError):
     code = "INVALID_PIPELINE"
     sentence = "{file}{where}: {problem}"

@@ -28,8 +28,8 @@ class DeletesLimitError(DataError):
     code = "DELETES_LIMIT"
     sentence = (
         "the merge would take {rows} of the {of} rows of {table} out of {where}, and `deletes_limit` allows "
-        "{limit}: {cause}; MD5 of some keys: {examples}; if they are gone at the source: "
-        "accept_deletes {decision}"
+        "{limit}: {cause}; MD5 of some keys: {examples}; if they are gone at the source, "
+        "accept_deletes: `{decision}`"
     )
     advice = (
         "Nothing was changed; bronze goes on. A snapshot of a part of its table (additional-conditions, "

@@ -2,8 +2,8 @@
 
 Airflow checks the form of the values against these schemas, whether they come from the form or through the
 API. Names, and what a decision is about, are free text, since tables may be discovered: the task answers a
-wrong one with what there is. Decisions reach the ingest alone, each group those about its own tables, or in
-the maintenance DAG the replay of the quarantine; and they stand in ledger and report afterwards.
+wrong one with what there is. Decisions reach the ingest, or the merge, each group those about its own
+tables, or in the maintenance DAG the replay of the quarantine; and they stand in ledger and report afterwards.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from cdc_lakehouse.errors import NotSupportedYetError, UnknownNameError
 ACCEPT_GAP = "accept_gap"
 SOURCE_EPOCH = "source_epoch"
 ACKNOWLEDGE_FOREIGN = "acknowledge_foreign"
+ACCEPT_DELETES = "accept_deletes"
 FILL_GAPS = "fill_gaps"
 STOP_READING = "stop_reading"
-DECISIONS = (ACCEPT_GAP, SOURCE_EPOCH, ACKNOWLEDGE_FOREIGN, STOP_READING, FILL_GAPS)
-_BY_LINE = frozenset({ACCEPT_GAP, ACKNOWLEDGE_FOREIGN, STOP_READING, FILL_GAPS})
+DECISIONS = (ACCEPT_GAP, SOURCE_EPOCH, ACKNOWLEDGE_FOREIGN, STOP_READING, ACCEPT_DELETES, FILL_GAPS)
+_BY_LINE = frozenset({ACCEPT_GAP, ACKNOWLEDGE_FOREIGN, STOP_READING, ACCEPT_DELETES, FILL_GAPS})
 CLOSE_CASES = "close_cases"
 REOPEN_CASES = "reopen_cases"
 CASE_DECISIONS = (CLOSE_CASES, REOPEN_CASES)
@@ -61,6 +62,12 @@ _ABOUT = {
         "`SOURCE_TABLE_MISSING` prints it, like `orders=step7`. Bronze, silver and history stay as they are, "
         "and the table is green. If its topic is there again, it is read again."
     ),
+    ACCEPT_DELETES: (
+        "Rows that a merge would remove and `deletes_limit` holds back (`DELETES_LIMIT`), and that are "
+        "really gone at the source: per line one value as the error prints it, like "
+        "`orders=step12@v40:9000rows`. It is good for this one removal. What bronze got since is merged by "
+        "the next run."
+    ),
     FILL_GAPS: (
         "Per line the name of a table whose `gaps` are read from Kafka, as far as it still holds them; the "
         "merge puts their rows where they belong. What Kafka no longer holds stays a gap, and the report "
@@ -96,6 +103,7 @@ def decision_params() -> dict[str, Param]:
         SOURCE_EPOCH: Param({}, description_md=_ABOUT[SOURCE_EPOCH], **numbers),
         ACKNOWLEDGE_FOREIGN: Param([], description_md=_ABOUT[ACKNOWLEDGE_FOREIGN], **_LINES),
         STOP_READING: Param([], description_md=_ABOUT[STOP_READING], **_LINES),
+        ACCEPT_DELETES: Param([], description_md=_ABOUT[ACCEPT_DELETES], **_LINES),
         FILL_GAPS: Param([], description_md=_ABOUT[FILL_GAPS], **_LINES),
         NOTE: _note_param(),
     }
@@ -135,7 +143,7 @@ def decided(
     strange = sorted(given.keys() - set(_WHO_DECIDES[job]))
     if strange:
         raise NotSupportedYetError(feature=f"a run with parameters ({', '.join(strange)})")
-    if job not in (Job.BRONZE_INGEST, Job.QUARANTINE_REPLAY):
+    if job not in (Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.QUARANTINE_REPLAY):
         return {}
     if known is not None:
         _require_known(given, set(known), pipeline=pipeline)
@@ -149,6 +157,8 @@ def decided(
     def of_ours(values: Iterable[str]) -> tuple[str, ...]:
         return tuple(value for value in values if own is None or table_named_by(value) in own)
 
+    if job is Job.SILVER_MERGE:
+        return {ACCEPT_DELETES: of_ours(given.get(ACCEPT_DELETES, ()))}
     epochs = given.get(SOURCE_EPOCH, {})
     return {
         ACCEPT_GAP: of_ours(given.get(ACCEPT_GAP, ())),

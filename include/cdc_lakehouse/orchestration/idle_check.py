@@ -36,6 +36,7 @@ def decisions_of(request: JobRequest) -> tuple[object, ...]:
         request.source_epoch,
         request.acknowledge_foreign,
         request.stop_reading,
+        request.accept_deletes,
         request.fill_gaps,
     )
 

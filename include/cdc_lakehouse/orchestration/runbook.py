@@ -77,9 +77,9 @@ def dag_text(pipeline: Pipeline) -> str:
             _CLEAR_IS_SAFE,
             "To catch up, trigger a run and leave its form empty; it drains to now. The form is for "
             "decisions that an error code asks for: `accept_gap`, `source_epoch`, `acknowledge_foreign`, "
-            "`stop_reading`; and for `fill_gaps`. Copy the values from the error's sentence: a decision "
-            "holds for what it names, and a retry or a clear of such a run finds it done. Backfills of an "
-            "interval are not supported yet: they fail at once and change nothing.",
+            "`stop_reading`, `accept_deletes`; and for `fill_gaps`. Copy the values from the error's "
+            "sentence: a decision holds for what it names, and a retry or a clear of such a run finds it "
+            "done. Backfills of an interval are not supported yet: they fail at once and change nothing.",
         ]
     )
 

@@ -11,11 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.config.models import Deletes, Mode
 from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.lake.state import is_there
 from cdc_lakehouse.lake.steps import Cause
 from cdc_lakehouse.lake.tables import life_of, schema_of
 from cdc_lakehouse.silver.append import keys_of
 from cdc_lakehouse.silver.changes import Changes
+from cdc_lakehouse.silver.deletes_limit import Removal
 from cdc_lakehouse.silver.folding.refold import REFOLDED
 from cdc_lakehouse.silver.history.upkeep import keep_history
 from cdc_lakehouse.silver.look import MergeTask
@@ -24,6 +26,7 @@ from cdc_lakehouse.silver.writing.append_merge import append
 from cdc_lakehouse.silver.writing.changed_keys import ChangedKeys
 from cdc_lakehouse.silver.writing.merge import MergeResult, merge
 from cdc_lakehouse.silver.writing.merge_plan import MergePlan
+from cdc_lakehouse.silver.writing.removed_rows import RemovedRows
 from cdc_lakehouse.silver.writing.replace_rows import MOST_CHANGES, replace_rows, suits
 from cdc_lakehouse.silver.writing.tombstones import bury
 
@@ -36,8 +39,12 @@ def apply_changes(
     *,
     rows: DataFrame,
     ledger: Ledger,
+    removal: Removal,
 ) -> MergeResult:
-    """`rows` are those of `changes`, with all columns of silver. A second call is refused as superseded."""
+    """`rows` are those of `changes`, with all columns of silver. A second call is refused as superseded.
+
+    `removal` is what they take out of silver: nothing that a person would still have to accept.
+    """
     lake, table = application.lake, task.table
     uri = lake.silver(table.name)
     if task.mode is Mode.APPEND:
@@ -51,7 +58,8 @@ def apply_changes(
         life=life_of(uri),
         made_by=changes.applied.made_by,
     )
-    keep_history(session, application, task, changes, cause=cause)
+    accepted = removal.exceeds(task.table.deletes_limit)
+    keep_history(session, application, task, changes, cause=cause, accepted=accepted)
     tombstones = lake.tombstones(table.name)
     if table.deletes is Deletes.HARD and (cause.silver == 1 or _may_delete(task, changes, plan)):
         bury(session, tombstones, changes.rows, changes.columns, cause=cause, silver=uri)
@@ -59,6 +67,27 @@ def apply_changes(
         # Of a time when it did not keep deleted rows, in another life.
         bury(session, tombstones, changes.rows.limit(0), changes.columns, cause=cause, silver=uri)
     return _applied(session, uri, rows, plan=plan, ledger=ledger, is_certain=_is_certain(task, changes, plan))
+
+
+def removal_of(
+    session: SparkSession, application: Application, task: MergeTask, changes: Changes, *, rows: DataFrame
+) -> Removal:
+    """Return what the merge would take out of silver; nothing is written here."""
+    if task.mode is Mode.APPEND:
+        return Removal(0, of=0)
+    plan, facts = _plan(task, changes, rows), changes.facts
+    is_snapshot = plan.cleared is not None and plan.cleared == Place.beginning_of(plan.cleared.position[0])
+    causes = {
+        "a snapshot that lacks them": is_snapshot,
+        f"{facts.truncates} TRUNCATE": facts.truncates,
+        f"{facts.deletes} deletes": facts.deletes,
+        f"{changes.outside} rows outside `filter`": changes.outside,
+    }
+    removed = RemovedRows(session, application.lake.silver(task.table.name), rows, plan, task.brake.limit)
+    return removed.count(
+        deletes=facts.deletes + (changes.outside or 0),
+        causes=[cause for cause, is_one in causes.items() if is_one],
+    )
 
 
 def _plan(task: MergeTask, changes: Changes, rows: DataFrame) -> MergePlan:

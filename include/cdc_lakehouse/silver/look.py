@@ -19,8 +19,9 @@ from cdc_lakehouse.lake.newest_ledger import ledger_at, newest_ledger
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.spans import Spans, in_words
-from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.state import TableState, read_state, state_at
 from cdc_lakehouse.silver.claiming import Observation, Observed, claim_of_idle, observed_in
+from cdc_lakehouse.silver.deletes_limit import AcceptedDeletes, Brake
 from cdc_lakehouse.silver.made_by import has_other_settings
 from cdc_lakehouse.silver.mode import mode_of
 from cdc_lakehouse.silver.plan import (
@@ -70,10 +71,17 @@ class MergeTask:
     """Whether events that were left out for such a key count from now on."""
     small: bool
     """Whether it is done before code for it is compiled."""
+    accepted: AcceptedDeletes | None = None
+    """The removal that a person has accepted and that was not carried out yet."""
     confirmations: tuple[Confirmation, ...] = ()
     """What silver may claim once it has applied enough, newest first."""
     unread: Ranges = field(default_factory=dict)
     """What Kafka held and bronze had not read when an ingest looked last."""
+
+    @property
+    def brake(self) -> Brake:
+        """What stops it, should it remove too much."""
+        return Brake(self.table.name, self.table.deletes_limit, self.before.seq, self.stated, self.accepted)
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
@@ -86,26 +94,72 @@ def look_at(
     """`observed` is what a job has read for all its tables."""
     lake = application.lake
     observation = (observed or observed_in(lake))(table)
+    accepted = AcceptedDeletes.about(table.name, application.request.accept_deletes)
     level = _level_at_first_sight(lake, table)
     if level is not None:
+        if accepted is not None:
+            accepted.refuse_unless_carried_out(level[1])
         return _idle(lake, *level, observation=observation)
+    standing = _standing(lake, table, accepted=accepted)
+    if standing is None:
+        return TableResult(table=table.name, status=TableStatus.IDLE)
+    held, before = standing.held, standing.before
+    holding = table.on_quarantine is OnQuarantine.HOLD
+    other_rows = _stands_on_other_rows(lake, held, before)
+    other_rows_or_settings = other_rows or has_other_settings(before, table)
+    if is_level(held, before, holds=holding, other_rows=other_rows_or_settings):
+        if standing.accepted is not None:
+            standing.accepted.refuse_unless_carried_out(before)
+        return _idle(lake, held, before, observation=observation)
+    return _task(lake, table, standing, other_rows=other_rows, observation=observation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Where both layers of a table are, as far as the merge is to look."""
+
+    bronze: TableState
+    held: Ledger
+    """Bronze's."""
+    silver: TableState | None
+    before: Ledger
+    """Silver's."""
+    accepted: AcceptedDeletes | None
+
+
+def _standing(lake: Lake, table: Table, *, accepted: AcceptedDeletes | None) -> _Standing | None:
+    """Return None for a table that has no bronze yet. Raises for a decision about something else."""
     # Silver first: bronze only grows, and one that is older than its silver is taken for a restored one.
     silver = read_state(lake.silver(table.name), table=table.name)
     bronze = read_state(lake.bronze(table.name), table=table.name)
     if bronze is None or bronze.ledger is None:
-        return TableResult(table=table.name, status=TableStatus.IDLE)
-    before = first_ledger(bronze.ledger) if silver is None or silver.ledger is None else silver.ledger
-    holding = table.on_quarantine is OnQuarantine.HOLD
-    other_rows = _stands_on_other_rows(lake, bronze.ledger, before)
-    other_rows_or_settings = other_rows or has_other_settings(before, table)
-    if is_level(bronze.ledger, before, holds=holding, other_rows=other_rows_or_settings):
-        return _idle(lake, bronze.ledger, before, observation=observation)
+        return None
+    held = bronze.ledger
+    before = first_ledger(held) if silver is None or silver.ledger is None else silver.ledger
+    if accepted is not None and not accepted.is_pending(before):
+        accepted.refuse_unless_carried_out(before)
+        accepted = None
+    if accepted is not None and accepted.is_ahead_of(before):
+        bronze, held = _bronze_of(accepted, lake, newest=(bronze, held))
+    return _Standing(bronze, held, silver, before, accepted)
+
+
+def _task(
+    lake: Lake,
+    table: Table,
+    standing: _Standing,
+    *,
+    other_rows: bool,
+    observation: Observation,
+) -> MergeTask:
+    bronze, held, silver, before = standing.bronze, standing.held, standing.silver, standing.before
     mode = mode_of(table, bronze=bronze.schema, silver=None if silver is None else silver.schema)
     waiting = open_cases(lake.bronze(table.name))
     if waiting and table.on_quarantine is OnQuarantine.STOP:
         raise QuarantineOpenError(table=table.name, count=waiting)
-    work, redo = plan_work(bronze.ledger, before), plan_redo(bronze.ledger, before)
-    late = plan_late(bronze.ledger, before)
+    holding = table.on_quarantine is OnQuarantine.HOLD
+    work, redo = plan_work(held, before), plan_redo(held, before)
+    late = plan_late(held, before)
     facts = {"ranges": work, "late": in_words(late), "decoded_again": sum(each.rows for each in redo)}
     logger.info("merge planned", extra=facts)
     small = is_small(work, late=late, table_bytes=silver.size_bytes if silver is not None else 0)
@@ -114,20 +168,36 @@ def look_at(
         mode=mode,
         bronze_version=bronze.version,
         stated=bronze.version if bronze.stated is None else bronze.stated,
-        held=bronze.ledger,
+        held=held,
         before=before,
         follows=0 if silver is None else silver.version,
         work=work,
         open_cases=waiting,
         late=late,
-        read_again=plan_read_again(bronze.ledger, before) if other_rows else {},
+        read_again=plan_read_again(held, before) if other_rows else {},
         redo=redo,
         holds=holding and waiting > 0,
         releases=before.parked and not holding,
         small=small,
+        accepted=standing.accepted,
         confirmations=observation.confirmations,
         unread=observation.unread,
     )
+
+
+def _bronze_of(
+    accepted: AcceptedDeletes, lake: Lake, *, newest: tuple[TableState, Ledger]
+) -> tuple[TableState, Ledger]:
+    """Return bronze as the person saw it.
+
+    Where that version is gone it is the newest one: the merge then refuses the decision and names its own
+    removal.
+    """
+    state, ledger = newest
+    if state.stated == accepted.bronze:
+        return newest
+    seen = state_at(lake.bronze(ledger.table), accepted.bronze, table=ledger.table)
+    return newest if seen is None or seen.ledger is None else (seen, seen.ledger)
 
 
 def _idle(lake: Lake, bronze: Ledger, silver: Ledger, *, observation: Observation) -> TableResult:

@@ -23,7 +23,7 @@ from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.tables import create_if_missing, life_of, schema_of
 from cdc_lakehouse.silver.append import appended_changes
-from cdc_lakehouse.silver.applying import apply_changes
+from cdc_lakehouse.silver.applying import apply_changes, removal_of
 from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.claiming import claim_beside
 from cdc_lakehouse.silver.look import MergeTask
@@ -65,8 +65,10 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         rows = _fitted(session, application, task, changes)
         changes = replace(changes, fills=_fills(session, application.lake, task, changes))
         read = time.monotonic()
+        removal = removal_of(session, application, task, changes, rows=rows)
+        task.brake.refuse(removal)
         ledger, claim = _ledger(application, task, changes)
-        result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger)
+        result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger, removal=removal)
     finally:
         changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
@@ -161,7 +163,8 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> tupl
         confirmations=task.confirmations,
         counted=task.open_cases,
     )
-    return replace(after, valid_through=claim.valid), claim
+    decisions = {} if task.accepted is None else task.accepted.document()
+    return replace(after, valid_through=claim.valid, decisions=decisions), claim
 
 
 def _told(
@@ -197,5 +200,6 @@ def _told(
         lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
         lag_offsets=offsets_behind(task.held, ledger, unread=task.unread),
         seconds=seconds,
+        decisions=ledger.decisions,
         versions={"bronze": task.bronze_version, "silver": result.version},
     )

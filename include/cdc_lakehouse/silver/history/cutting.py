@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import and_
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from cdc_lakehouse.lake.applied import Applied
+from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.silver.changes import Changes
+from cdc_lakehouse.silver.deletes_limit import Removal
 from cdc_lakehouse.silver.examine import unavailable_in
 from cdc_lakehouse.silver.folding.carry import Carrier
 from cdc_lakehouse.silver.folding.commits import recommitted, with_one_commit
 from cdc_lakehouse.silver.folding.refold import but_of_keys, of_keys
 from cdc_lakehouse.silver.folding.row_key import key_of
 from cdc_lakehouse.silver.history.endings import endings_in, no_endings
-from cdc_lakehouse.silver.history.rows import KnownRows, as_rows
+from cdc_lakehouse.silver.history.rows import GOES, KnownRows, as_rows
 from cdc_lakehouse.silver.history.steps import Steps
 from cdc_lakehouse.silver.history.versions import Versions
 from cdc_lakehouse.silver.late.keys import unfinished_keys
@@ -65,6 +68,16 @@ class Cutting:
         if self._may_end(is_anew=anew is not None):
             found.append(known.but_of(versions, anew).ended(endings))
         return reduce(DataFrame.unionByName, found)
+
+    def removal(self, rows: DataFrame) -> Removal:
+        """Return how many keys would have no open version any more, if the history gets `rows`."""
+        keys = [quoted(name) for name in self.keys]
+        is_open = F.col("_cdc_to").isNull()
+        were_open = self.history.where(is_open).select(*keys, "_cdc_from", "_cdc_tx_id")
+        goes_on = rows.where(is_open & ~F.col(GOES)).select(*keys)
+        ends = rows.where(~is_open | F.col(GOES)).select(*keys, "_cdc_from", "_cdc_tx_id")
+        ended = _without(_those_in(were_open, ends), goes_on)
+        return Removal(ended.count(), of=were_open.count(), where="the history", causes=("it is cut anew",))
 
     def _events(self) -> tuple[DataFrame | None, DataFrame | None]:
         """Of keys that are cut anew, and of those that go on."""
@@ -115,3 +128,16 @@ class Cutting:
         facts = self.changes.facts
         told = bool(facts.truncates) or facts.ended is not None
         return is_anew or told or self.before.complete is not None
+
+
+def _those_in(rows: DataFrame, others: DataFrame) -> DataFrame:
+    """Rows that `others` have too, NULL in a key being a value."""
+    return rows.alias("one").join(others.alias("other"), _is_same(others.columns), "left_semi")
+
+
+def _without(rows: DataFrame, others: DataFrame) -> DataFrame:
+    return rows.alias("one").join(others.alias("other"), _is_same(others.columns), "left_anti")
+
+
+def _is_same(names: Sequence[str]) -> Column:
+    return reduce(and_, (F.col(f"one.{quoted(n)}").eqNullSafe(F.col(f"other.{quoted(n)}")) for n in names))

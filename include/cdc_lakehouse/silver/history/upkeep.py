@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.config.history_choice import History
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.lake.steps import Cause, Standing, commit_step, standing_of
@@ -22,29 +24,26 @@ logger = logging.getLogger(__name__)
 
 
 def keep_history(
-    session: SparkSession, application: Application, task: MergeTask, changes: Changes, *, cause: Cause
+    session: SparkSession,
+    application: Application,
+    task: MergeTask,
+    changes: Changes,
+    *,
+    cause: Cause,
+    accepted: bool,
 ) -> None:
     """Write what the merge will do to silver, before it does. A second call writes the same rows.
 
     A history that is new, that missed steps of silver, or whose silver is made anew, is cut from all that
-    bronze holds.
+    bronze holds. It may end no more rows than `deletes_limit` says, unless what the merge removes was
+    `accepted`.
     """
     option, lake, name = task.table.history, application.lake, task.table.name
     if option is None:
         return
-    silver = schema_of(session, lake.silver(name))
-    if silver is None:
+    schema, uri = _schema(session, application, task, changes, option), lake.history(name)
+    if schema is None:
         return
-    uri, wanted = lake.history(name), history_schema(silver)
-    refuse_unknown(option.columns, wanted, table=name)
-    schema = follow_silver(
-        session,
-        uri,
-        wanted=wanted,
-        columns=changes.columns,
-        table=name,
-        vectors=task.table.deletion_vectors,
-    )
     read = standing_of(uri)
     cutting = Cutting(
         changes=changes,
@@ -57,6 +56,8 @@ def keep_history(
     )
     rows = cutting.rows().persist()
     try:
+        if cutting.whole and not accepted:
+            task.brake.refuse(cutting.removal(rows))
         commit_step(
             lambda: merge_history(session, uri, rows, keys=cutting.keys, fills=changes.fills),
             session=session,
@@ -67,6 +68,21 @@ def keep_history(
     finally:
         rows.unpersist()
     logger.info("history committed", extra={"seq": cause.silver, "cut_anew": cutting.whole})
+
+
+def _schema(
+    session: SparkSession, application: Application, task: MergeTask, changes: Changes, option: History
+) -> StructType | None:
+    """Return the schema of the history, which has all columns of silver now; None where silver is none."""
+    lake, name = application.lake, task.table.name
+    silver = schema_of(session, lake.silver(name))
+    if silver is None:
+        return None
+    wanted, vectors = history_schema(silver), task.table.deletion_vectors
+    refuse_unknown(option.columns, wanted, table=name)
+    return follow_silver(
+        session, lake.history(name), wanted=wanted, columns=changes.columns, table=name, vectors=vectors
+    )
 
 
 def _has_missed(read: Standing, task: MergeTask) -> bool:
