@@ -46,7 +46,8 @@ def compare_or_record(job: Job, table: TableResult, *, places: Collection[str] =
     text = json.dumps(document, indent=1, sort_keys=True) + "\n"
     if os.environ.get("RECORD_RESULTS"):
         _file(job).write_text(text, encoding="utf-8")
-    assert json.loads(recorded_text(job)) == document
+    # As it is read: a field that a later release adds is not in the file, and has its default.
+    assert recorded(job) == JobResult.from_json(text)
 
 
 def _comparable(value: Any, places: Collection[str]) -> Any:
