@@ -29,7 +29,7 @@ name: {name}
 owner: tests
 schedule: "0 * * * *"
 start_date: 2026-01-01
-defaults: {{out_of_range: as_null}}
+defaults: {{out_of_range: as_null, deletes_limit: {{share: 1}}}} # histories truncate whole tables
 tables:
 """
 
