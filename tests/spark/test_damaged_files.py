@@ -9,11 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
-from orders import ORDERS, know, notes, order, planned  # type: ignore[import-not-found]
+from orders import ORDERS, acknowledging, know, notes, order, planned  # type: ignore[import-not-found]
 
 from cdc_lakehouse.application import session as application_session
 from cdc_lakehouse.application.failures import translated
-from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.errors import BronzeRowsMissingError, FileDamagedError
 from cdc_lakehouse.lake.rows import read_rows
 
@@ -97,7 +96,7 @@ def test_a_row_that_bronze_does_not_give_any_more_stops_the_merge(rotten):
 
 def test_the_version_before_the_file_brings_its_records_back_from_kafka(rotten):
     rotten.sql("RESTORE TABLE {t} TO VERSION AS OF 1", rotten.lake.bronze("orders"))
-    plan = planned(rotten, Decided(acknowledge_foreign=True), held=(0, 3))
+    plan = planned(rotten, acknowledging(rotten), held=(0, 3))
     rotten.ingest(ORDERS, LATER, plan=plan)
     rotten.merge(ORDERS)
 

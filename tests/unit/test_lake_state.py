@@ -55,7 +55,8 @@ def test_an_older_version_has_its_own_ledger(uri):
     state = state_at(uri, 1, table="orders")
 
     assert state is not None
-    assert (state.version, state.stated, state.ledger, state.schema.names) == (1, 1, FIRST, ["offset"])
+    assert (state.version, state.stated, state.ledger) == (1, 1, FIRST)
+    assert "offset" in state.schema.names
     assert state_at(uri, 0, table="orders") is None
     assert state_at(uri, 3, table="orders") is None
 

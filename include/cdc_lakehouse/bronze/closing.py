@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.signing import signed
 from cdc_lakehouse.bronze.closing_plan import Case, ClosingPlan, Meant, plan_closing
-from cdc_lakehouse.bronze.decided import signed
 from cdc_lakehouse.bronze.in_place import Place, change_in_place, within_of
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult, TableStatus

@@ -6,10 +6,8 @@ cleared next week decides about what its person saw, never about what has happen
 
 from __future__ import annotations
 
-import getpass
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from cdc_lakehouse.contract import MAX_SOURCE_EPOCH, JobRequest, table_named_by
 from cdc_lakehouse.errors import DecisionOutdatedError, SourceEpochOldError, SourceEpochTooHighError
@@ -61,39 +59,6 @@ class Decided:
 
 
 NOTHING = Decided()
-
-_BY_A_PERSON = frozenset(
-    {
-        "accept_gap",
-        "source_epoch",
-        "acknowledge_foreign",
-        "stop_reading",
-        "fill_gaps",
-        "close_cases",
-        "reopen_cases",
-    }
-)
-
-
-def signed(decisions: Mapping[str, Any], request: JobRequest) -> dict[str, Any]:
-    """Return the decisions with who made them and why (`decided_by`), if a person did.
-
-    From a shell it is the user of the machine, as far as it knows one.
-    """
-    if not decisions.keys() & _BY_A_PERSON:
-        return dict(decisions)
-    run = request.airflow
-    if run is None:
-        return {**decisions, "decided_by": {"user": _user_of_the_machine(), "run": None, "note": None}}
-    by = {"user": run.triggered_by, "run": f"{run.dag_id} {run.run_id}", "note": run.note}
-    return {**decisions, "decided_by": by}
-
-
-def _user_of_the_machine() -> str | None:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run under a number without a name
-        return None
 
 
 def require_what_stands(parameter: str, *, table: str, named: Named, standing: Named) -> None:

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.signing import signed
 from cdc_lakehouse.bronze.added import Added
 from cdc_lakehouse.bronze.amend import amend
-from cdc_lakehouse.bronze.decided import signed
 from cdc_lakehouse.bronze.decode_udf import write_files
 from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.epochs import EPOCHS_OPENED, Decision, decide_epochs

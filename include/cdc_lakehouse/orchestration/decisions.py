@@ -3,7 +3,8 @@
 Airflow checks the form of the values against these schemas, whether they come from the form or through the
 API. Names, and what a decision is about, are free text, since tables may be discovered: the task answers a
 wrong one with what there is. Decisions reach the ingest, or the merge, each group those about its own
-tables, or in the maintenance DAG the replay of the quarantine; and they stand in ledger and report afterwards.
+tables, or in the maintenance DAG the replay of the quarantine; and they stand in ledger and report
+afterwards.
 """
 
 from __future__ import annotations

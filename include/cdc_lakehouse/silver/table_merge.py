@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.signing import signed
 from cdc_lakehouse.config.mask_secret import mask_secret
 from cdc_lakehouse.config.models import Deletes, Mode
 from cdc_lakehouse.config.settings import Role
@@ -163,7 +164,8 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> tupl
         confirmations=task.confirmations,
         counted=task.open_cases,
     )
-    decisions = {} if task.accepted is None else task.accepted.document()
+    decided = {} if task.accepted is None else task.accepted.document()
+    decisions = signed(decided, application.request)
     return replace(after, valid_through=claim.valid, decisions=decisions), claim
 
 

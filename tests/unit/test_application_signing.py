@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cdc_lakehouse.bronze.decided import signed
+from cdc_lakehouse.application.signing import signed
 from cdc_lakehouse.contract import AirflowContext, Job, JobRequest
 
 RUN = AirflowContext("cdc_shop", "manual__1", "main.bronze_ingest", 2, triggered_by="ann", note="ticket 7")
