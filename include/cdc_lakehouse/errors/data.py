@@ -37,6 +37,7 @@ class DeletesLimitError(DataError):
         "goes on by itself. If the rows are really gone, trigger the DAG with the value of this sentence in "
         "its form."
     )
+    snapshot = "blocking"
     table: str
     rows: int
     of: int
