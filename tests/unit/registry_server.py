@@ -21,6 +21,11 @@ class FakeRegistry:
         self.paths: list[str] = []
         """The calls without their queries."""
         self.authorizations: list[str | None] = []
+        self.encodings: dict[str, str] = {}
+        """How the bytes of a path's answer say that they are packed."""
+        self.hangs = False
+        """It begins each answer and ends none while it stands."""
+        self._stopped = threading.Event()
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -37,7 +42,13 @@ class FakeRegistry:
                 status = fake.failures.pop(0) if fake.failures else (200 if known else 404)
                 body = fake.answers.get(self.path, {"error_code": 40403})
                 sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+                if fake.hangs:
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-")
+                    fake._stopped.wait(60)
+                    return
                 self.send_response(status)
+                if self.path in fake.encodings:
+                    self.send_header("Content-Encoding", fake.encodings[self.path])
                 self.send_header("Content-Length", str(len(sent)))
                 self.end_headers()
                 self.wfile.write(sent)
@@ -56,5 +67,6 @@ class FakeRegistry:
         ).start()
 
     def stop(self) -> None:
+        self._stopped.set()
         self.server.shutdown()
         self.server.server_close()

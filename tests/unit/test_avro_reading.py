@@ -41,6 +41,17 @@ def doubling(levels: int) -> Any:
     return node
 
 
+def mutual(count: int) -> dict[str, Any]:
+    """Each of these records leads to all others, and the root names each of them."""
+    inner = [record(["null", "Hub"], name=f"N{place}") for place in range(count)]
+    hub = record(*(["null", node] for node in inner), name="Hub")
+    return record(["null", hub], *(["null", f"N{place}"] for place in range(count)), name="Root")
+
+
+def test_records_that_lead_to_each_other_are_let_in_while_they_are_few():
+    assert len(writer_schema(json.dumps(mutual(40))).types.recursive) == 41
+
+
 def test_a_frame_is_a_zero_an_id_and_a_payload():
     assert parse_frame(b"\x00\x00\x00\x01\x02rest") == Frame(258, b"rest")
 
@@ -79,7 +90,13 @@ def test_anything_else_is_a_bad_frame(data):
         (json.dumps(record({"type": "array", "items": "null"})), "take no bytes"),
         (json.dumps(record({"type": "array", "items": record(name="E")})), "take no bytes"),
         (json.dumps(doubling(30)), "stand for more than"),
+        (
+            json.dumps(record([{"type": "fixed", "name": f"F{n}", "size": 1} for n in range(101)])),
+            "more than 100 br",
+        ),
+        (json.dumps(mutual(150)), "recursive types stand for more than 20000 fields"),
         (json.dumps(record("nothing")), "not an Avro schema"),
+        ('"\ud800"', "not an Avro schema"),
         ("not json", "not an Avro schema"),
     ],
 )

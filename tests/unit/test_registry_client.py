@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -218,3 +220,167 @@ def test_another_kind_of_schema_is_refused(fake):
     fake.answers["/schemas/ids/5"] = {"schema": "{}", "schemaType": "JSON"}
     with pytest.raises(NotSupportedYetError, match="JSON"):
         client(fake).schema(5)
+
+
+def reason_of(fake: FakeRegistry, ask: Callable[[SchemaRegistry], Any], **options: Any) -> str:
+    with pytest.raises(RegistryUnavailableError) as caught:
+        ask(client(fake, attempts=1, **options))
+    return caught.value.reason
+
+
+def by_id(registry: SchemaRegistry) -> Any:
+    return registry.schema(5)
+
+
+def referring(reference: Any) -> dict[str, Any]:
+    return {"schema": '"A"', "references": [reference]}
+
+
+VERSION = {"subject": "s", "version": 1, "id": 5, "schema": '"int"'}
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"[" * 100_000, "an answer that is not JSON"),
+        (b"\xff\xfe", "an answer that is not JSON"),
+        (b"1" * 5_000, "an answer that is not JSON"),
+        ([], "an answer without a schema"),
+        ({"schema": 7}, "an answer without a schema"),
+        ({"schema": '"\ud800"'}, "an answer without a schema"),
+        (referring(7), "a reference without subject and version"),
+        (referring({"subject": "a"}), "a reference without subject and version"),
+        (referring({"subject": 1, "version": 1}), "a reference without subject and version"),
+        (referring({"subject": "a", "version": 1}), "404 for the referenced subject a"),
+    ],
+)
+def test_an_answer_that_is_no_schema_is_unavailable_with_the_reason(fake, answer, reason):
+    fake.answers["/schemas/ids/5"] = answer
+
+    assert reason_of(fake, by_id) == reason
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"a": 1}, "something that is not a list"),
+        ([1, "2"], "versions that are not numbers"),
+        ([1, None], "versions that are not numbers"),
+        ([-1], "versions that are not numbers"),
+        (list(range(1, 5_002)), "5001 versions of s"),
+    ],
+)
+def test_versions_that_are_none_are_unavailable(fake, answer, reason):
+    fake.answers["/subjects/s/versions"] = answer
+
+    assert reason_of(fake, lambda registry: registry.versions("s")) == reason
+
+
+@pytest.mark.parametrize(
+    "change", [{"id": "5"}, {"id": -1}, {"id": 2**31}, {"version": None}, {"subject": None}]
+)
+def test_a_version_of_another_form_is_unavailable(fake, change):
+    fake.answers["/subjects/s/versions/latest"] = VERSION | change
+
+    assert (
+        reason_of(fake, lambda registry: registry.latest("s")) == "a version without subject, number and id"
+    )
+
+
+def test_a_list_of_something_else_has_no_version_of_the_topic(fake):
+    fake.answers[f"{LIST}0"] = [None, 7, "x", [], {"subject": ["t-value"]}]
+
+    assert client(fake).listed("t") == []
+
+
+def test_an_answer_has_a_largest_size_also_when_it_is_packed(fake):
+    fake.answers["/schemas/ids/5"] = gzip.compress(b'{"schema": "' + b"x" * 40_000_000 + b'"}')
+    fake.encodings["/schemas/ids/5"] = "gzip"
+
+    assert reason_of(fake, by_id) == "an answer of more than 33554432 bytes"
+
+
+def test_an_answer_that_is_packed_twice_is_not_unpacked(fake):
+    fake.answers["/schemas/ids/5"] = gzip.compress(gzip.compress(b'{"schema": "x"}'))
+    fake.encodings["/schemas/ids/5"] = "gzip, gzip"
+
+    assert reason_of(fake, by_id) == "an answer in an encoding that was not asked for"
+
+
+def test_an_answer_that_is_packed_is_read(fake):
+    fake.answers["/schemas/ids/5"] = gzip.compress(b'{"schema": "x"}')
+    fake.encodings["/schemas/ids/5"] = "gzip"
+
+    assert client(fake).schema(5) == "x"
+
+
+def test_an_answer_that_never_ends_is_waited_for_so_long_and_no_longer(fake):
+    fake.hangs = True
+
+    assert reason_of(fake, by_id, answer_seconds=0.1) == "an answer that took longer than 0.1 seconds"
+
+
+def test_a_list_without_end_is_turned_a_hundred_times(fake, monkeypatch):
+    monkeypatch.setattr("cdc_lakehouse.registry.client._PAGE", 1)
+    fake.answers |= {
+        f"/schemas?subjectPrefix=t-&deleted=true&limit=1&offset={offset}": [{"subject": f"t-{offset}"}]
+        for offset in range(101)
+    }
+
+    assert reason_of(fake, lambda registry: registry.listed("t")) == "more than 100 pages of schemas"
+    assert len(fake.calls) == 100
+
+
+def test_a_list_that_is_too_long_is_asked_for_version_by_version(fake):
+    fake.answers[f"{LIST}0"] = b" " * 34_000_000
+
+    assert client(fake).listed("t") is None
+
+
+def refer(fake: FakeRegistry, name: str, *others: str) -> dict[str, Any]:
+    """The record `name`, with a field of each of the others, as version 1 of a subject of its name."""
+    fields = [{"name": f"f{place}", "type": ["null", other]} for place, other in enumerate(others)]
+    text = json.dumps({"type": "record", "name": name, "fields": [{"name": "id", "type": "int"}, *fields]})
+    references = [{"name": other, "subject": other, "version": 1} for other in others]
+    document = {"subject": name, "version": 1, "id": 9, "schema": text, "references": references}
+    fake.answers[f"/subjects/{name}/versions/1"] = document
+    return document
+
+
+def test_a_reference_is_resolved_once_whoever_has_it(fake):
+    """Written in once too: a type that is defined twice is no schema."""
+    refer(fake, "D")
+    refer(fake, "B", "D")
+    refer(fake, "C", "D")
+    fake.answers["/schemas/ids/5"] = refer(fake, "A", "B", "C")
+
+    text = client(fake).schema(5)
+
+    assert text is not None
+    assert {*writer_schema(text).types.named} == {"A", "B", "C", "D"}
+    assert sorted(fake.calls) == ["/schemas/ids/5", *(f"/subjects/{name}/versions/1" for name in "BCD")]
+
+
+def test_references_in_a_circle_come_to_an_end(fake):
+    refer(fake, "B", "A")
+    fake.answers["/schemas/ids/5"] = refer(fake, "A", "B")
+
+    assert client(fake).schema(5) is not None
+    assert len(fake.calls) == 3
+
+
+def test_a_schema_has_a_hundred_references_at_most(fake):
+    for place in range(101):
+        refer(fake, f"R{place}", f"R{place + 1}")
+    fake.answers["/schemas/ids/5"] = refer(fake, "A", "R0")
+
+    assert reason_of(fake, by_id) == "a schema with more than 100 references"
+
+
+@pytest.mark.parametrize("text", ["{", '{"type": "record"}', '[{"type": "enum", "name": 7}]'])
+def test_a_reference_that_is_no_schema_is_unavailable(fake, text):
+    refer(fake, "B")
+    fake.answers["/subjects/B/versions/1"]["schema"] = text
+    fake.answers["/schemas/ids/5"] = refer(fake, "A", "B")
+
+    assert reason_of(fake, by_id) == "references that are not Avro schemas"

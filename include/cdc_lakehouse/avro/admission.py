@@ -9,7 +9,7 @@ from typing import Any
 import fastavro
 from fastavro.schema import SchemaParseException
 
-from cdc_lakehouse.avro.recursion import endless_types, recursive_types
+from cdc_lakehouse.avro.recursion import direct_types, endless_types, recursive_types
 from cdc_lakehouse.avro.schema_types import SchemaTypes
 
 MAX_SCHEMA_BYTES = 1_000_000
@@ -17,6 +17,8 @@ MAX_DEPTH = 32
 MAX_FIELDS = 2_000
 MAX_EXPANDED = 20_000
 """Fields with every reference written out: few names can stand for very many fields."""
+MAX_BRANCHES = 100
+"""Of a union: each is looked at for every batch, and for every item of a list of it."""
 MAX_NAME = 1_000
 """Of fields and symbols: a byte of data can stand for one."""
 
@@ -31,7 +33,7 @@ def admit(text: str) -> SchemaTypes:
     Logical types do not reach fastavro: values are read raw and converted by `connect.name`, so they
     stay on each type as `logical` (`cdc-semantics` §6). Types may contain themselves where a value can end.
     """
-    if len(text.encode()) > MAX_SCHEMA_BYTES:
+    if len(text.encode(errors="surrogatepass")) > MAX_SCHEMA_BYTES:
         raise SchemaRefusedError(f"it is larger than {MAX_SCHEMA_BYTES} bytes")
     try:
         schema = json.loads(text)
@@ -41,13 +43,15 @@ def admit(text: str) -> SchemaTypes:
         shape = _Shape(named)
         shape.measure(parsed, depth=1)
         _check_ends(named)
+        recursive = recursive_types(named)
+        shape.check_recursion(recursive)
     except SchemaRefusedError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SchemaParseException) as exc:
         raise SchemaRefusedError(f"it is not an Avro schema ({type(exc).__name__})") from exc
     if shape.fields > MAX_FIELDS:
         raise SchemaRefusedError(f"it has more than {MAX_FIELDS} fields")
-    return SchemaTypes(parsed, named, recursive_types(named))
+    return SchemaTypes(parsed, named, recursive)
 
 
 def _check_depth(node: Any, *, left: int) -> None:
@@ -122,9 +126,26 @@ class _Shape:
             raise SchemaRefusedError("it has a fixed of negative size")
         return int(node["size"]), 1, 1
 
+    def check_recursion(self, recursive: frozenset[str]) -> None:
+        """A plan of each recursive type has all those that it leads to (`wire`), so a hundred that lead to
+        each other are ten thousand. Raises `SchemaRefusedError` before more steps than that are taken."""
+        inner = {name: direct_types(self._named[name], self._named) & recursive for name in recursive}
+        expanded = 0
+        for root in recursive:
+            waiting, seen = [root], {root}
+            while waiting:
+                name = waiting.pop()
+                expanded += self._known[name][1] if name in self._known else 1
+                if expanded > MAX_EXPANDED:
+                    raise SchemaRefusedError(f"its recursive types stand for more than {MAX_EXPANDED} fields")
+                waiting += inner[name] - seen
+                seen |= inner[name]
+
     def _union(self, branches: list[Any], *, depth: int) -> tuple[int, int, int]:
         if not branches:
             raise SchemaRefusedError("it has a union without branches")
+        if len(branches) > MAX_BRANCHES:
+            raise SchemaRefusedError(f"it has a union of more than {MAX_BRANCHES} branches")
         if any(isinstance(branch, list) for branch in branches) or branches.count("null") > 1:
             raise SchemaRefusedError("it has a union in a union, or null twice in one")
         parts = [self.measure(branch, depth=depth) for branch in branches]

@@ -161,13 +161,19 @@ class UnionColumn:
         return spread_out(struct, spread)
 
     def skip(self, cursors: Cursors) -> None:
-        for column, present in self._by_branch(cursors):
-            rows = np.flatnonzero(present)
-            part = cursors.only(rows)
-            column.skip(part)
-            cursors.rejoin(rows, part)
+        branch = self._branch(cursors)
+        for place in np.unique(branch).tolist():  # few of many: items of a list are skipped one by one
+            if 0 <= place < len(self._branches):
+                rows = np.flatnonzero(branch == place)
+                part = cursors.only(rows)
+                self._branches[place].skip(part)
+                cursors.rejoin(rows, part)
 
     def _by_branch(self, cursors: Cursors) -> list[tuple[Column, np.ndarray]]:
+        branch = self._branch(cursors)
+        return [(column, branch == place) for place, column in enumerate(self._branches)]
+
+    def _branch(self, cursors: Cursors) -> np.ndarray:
         branch = read_longs(cursors)
         cursors.fail((branch < 0) | (branch >= len(self._branches)))
-        return [(column, branch == place) for place, column in enumerate(self._branches)]
+        return branch

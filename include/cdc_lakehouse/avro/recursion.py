@@ -8,7 +8,12 @@ from typing import Any
 
 def recursive_types(named: Mapping[str, Any]) -> frozenset[str]:
     """`named` comes from a parsed schema: names are full names."""
-    return _on_cycles({name: {each for each, _ in _inside(node, named)} for name, node in named.items()})
+    return _on_cycles({name: direct_types(node, named) for name, node in named.items()})
+
+
+def direct_types(node: Any, named: Mapping[str, Any]) -> set[str]:
+    """Named types that a named type leads to without another one between."""
+    return {name for name, _ in _inside(node, named)}
 
 
 def endless_types(named: Mapping[str, Any]) -> frozenset[str]:

@@ -26,6 +26,8 @@ MOST_BYTES_AS_COLUMNS = (_MOST - _FREE) // (2 * _PER_BYTE)
 have more: an item takes a byte at least, and is a value of a wide list or up to sixteen of a narrow one."""
 BYTES_PER_VALUE = 8
 """Of a value in a column, about; text has its own bytes on the wire."""
+_BYTES_PER_OBJECT = 64
+"""Of a value while it is an object of Python."""
 _SYMBOL_PER_VALUE = 8
 """Characters of a symbol that count as a value: one byte on the wire can stand for a thousand."""
 
@@ -59,10 +61,9 @@ def longest_symbol(wire: Wire) -> int:
 
 
 @lru_cache(maxsize=4096)
-def least_output(wire: Wire) -> int:
-    """Bytes that one record of this plan takes in columns, without its lists and without its texts."""
-    symbols = _longest_symbols(wire)
-    return BYTES_PER_VALUE * width(wire) + symbols
+def least_output(wire: Wire, *, objects: bool = False) -> int:
+    """Bytes that a record of this plan takes in columns, or as objects, without its lists and its texts."""
+    return (_BYTES_PER_OBJECT if objects else BYTES_PER_VALUE) * width(wire) + _longest_symbols(wire)
 
 
 def _longest_symbols(wire: Wire) -> int:
@@ -89,7 +90,7 @@ class Budget(local):
             self.wide -= values
         if self.wide < 0 or self.values < 0:
             raise RecordFault(AvroFault.TOO_LARGE, "lists of more values than their bytes are good for")
-        count_output(BYTES_PER_VALUE * values)
+        count_output(_BYTES_PER_OBJECT * values)
 
 
 @dataclass(frozen=True, slots=True)

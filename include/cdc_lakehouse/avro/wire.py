@@ -78,6 +78,11 @@ class _Planning:
         return self._known[name]
 
     def _recursion(self, name: str) -> Wire:
+        if name not in self._known:
+            self._known[name] = self._plan_recursion(name)
+        return self._known[name]
+
+    def _plan_recursion(self, name: str) -> Wire:
         self._places = {name: 0}
         records: list[Wire] = []
         while len(records) < len(self._places):

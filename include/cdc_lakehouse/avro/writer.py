@@ -23,6 +23,13 @@ class WriterSchema:
     reader: Reader
     wire: Wire
     budget: Budget
+    least_output: int
+    """Bytes that each of its records takes at least (`avro.output`)."""
+
+    @classmethod
+    def of(cls, types: SchemaTypes, wire: Wire) -> WriterSchema:
+        budget = Budget()
+        return cls(types, compile_reader(wire, budget), wire, budget, least_output(wire, objects=True))
 
     @property
     def root(self) -> Any:
@@ -33,12 +40,11 @@ class WriterSchema:
 
     def reading(self, wire: Wire) -> WriterSchema:
         """The same schema with another plan for the same bytes."""
-        budget = Budget()
-        return WriterSchema(self.types, compile_reader(wire, budget), wire, budget)
+        return WriterSchema.of(self.types, wire)
 
     def read(self, payload: bytes) -> Any:
         """Raw values of one record; all bytes must be used. Raises `RecordFault`."""
-        count_output(least_output(self.wire))
+        count_output(self.least_output)
         self.budget.begin(len(payload))
         try:
             value, end = self.reader(payload, 0)
@@ -53,6 +59,4 @@ class WriterSchema:
 def writer_schema(text: str) -> WriterSchema:
     """Compiled once per process and text. Raises `SchemaRefusedError`."""
     types = admit(text)
-    wire = wire_plan(types)
-    budget = Budget()
-    return WriterSchema(types, compile_reader(wire, budget), wire, budget)
+    return WriterSchema.of(types, wire_plan(types))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from concurrent.futures import Future
 from copy import copy
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import Any, Self
 from urllib.parse import quote
 from uuid import UUID
@@ -28,6 +29,16 @@ _NOT_SERVED = frozenset({400, 404, 405, 501})
 """How registries answer a question of the interface that they do not know."""
 _PAGE = 1000
 """As many as Confluent's registry lists at once."""
+_MOST_PAGES, _MOST_VERSIONS, _MOST_REFERENCES = 100, 5_000, 100
+"""Of one list, of one subject and of one schema; each is a question, or many."""
+_LARGEST_ANSWER = 32 * 2**20
+"""Bytes of an answer, unpacked."""
+_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
+"""One of them at most: of an answer that is packed twice, a piece of 64 KB can become 64 GB."""
+
+
+class _TooLongError(Exception):
+    """An answer of more bytes than are read."""
 
 
 @dataclass(slots=True)
@@ -45,7 +56,8 @@ class SchemaRegistry:
     """Every failure that another try may heal is `RegistryUnavailableError` (`guarantees` §2.5).
 
     401 and 403 count as such: credentials are rotated while jobs run. Only 404 means "not known".
-    An id never changes its schema, so what was read once is kept.
+    An id never changes its schema, so what was read once is kept. What it answers is input: its length, its
+    time and its form are bounded, and what is beyond is `RegistryUnavailableError` with the reason.
     """
 
     def __init__(
@@ -53,6 +65,7 @@ class SchemaRegistry:
         registry: str | RegistrySettings,
         *,
         timeout_seconds: float = 10.0,
+        answer_seconds: float = 60.0,
         attempts: int = 3,
         first_wait_seconds: float = 0.5,
         rest_seconds: float = 30.0,
@@ -62,6 +75,7 @@ class SchemaRegistry:
         self._url = settings.url.rstrip("/")
         self._client = http_client(settings, timeout_seconds=timeout_seconds)
         self._client.headers["Accept"] = _ACCEPT
+        self._client.headers["Accept-Encoding"] = "gzip"
         self._retrying = Retrying(
             retry=retry_if_exception_type(RegistryUnavailableError),
             stop=stop_after_attempt(attempts),
@@ -71,6 +85,7 @@ class SchemaRegistry:
             reraise=True,
         )
         self._rest_seconds = rest_seconds
+        self._answer_seconds = answer_seconds
         self._learnt = _Learnt()
         self.calls = 0
         """Requests that were sent, repeated ones included."""
@@ -111,7 +126,7 @@ class SchemaRegistry:
     def versions(self, subject: str) -> list[Version]:
         """All versions, the oldest first, one call each; empty for an unknown subject."""
         numbers = self._get(f"/subjects/{quote(subject, safe='')}/versions")
-        found = (self._version(subject, number) for number in sorted(self._list(numbers or [])))
+        found = (self._version(subject, number) for number in self._numbers(numbers or [], subject))
         # None: deleted between the two calls
         return [self._known(document) for document in found if document is not None]
 
@@ -128,55 +143,101 @@ class SchemaRegistry:
         page: Any = None
         pages, full = 0, True
         while full:
-            before, page = page, self._get(f"{query}&offset={pages * _PAGE}", absent=_NOT_SERVED)
+            if pages == _MOST_PAGES:
+                raise self._unavailable(f"more than {pages} pages of schemas")
+            before, page = page, self._page(f"{query}&offset={pages * _PAGE}")
             if page is None or page == before:  # nobody there, or nobody who turns pages
                 self._learnt.lists = False
                 return None
             pages, full = pages + 1, len(self._list(page)) == _PAGE
-            found += [self._known(each) for each in page if each.get("subject") in wanted]
+            found += [
+                self._known(each) for each in page if isinstance(each, dict) and each.get("subject") in wanted
+            ]
         return sorted(found, key=lambda version: version.number)
+
+    def _page(self, path: str) -> Any:
+        """None also for one that is too long: versions one by one are shorter."""
+        try:
+            return self._get(path, absent=_NOT_SERVED, too_long=True)
+        except _TooLongError:
+            return None
 
     def _version(self, subject: str, number: int | str) -> Any:
         return self._get(f"/subjects/{quote(subject, safe='')}/versions/{number}")
 
+    def _numbers(self, document: Any, subject: str) -> list[int]:
+        numbers = self._list(document)
+        if not all(isinstance(number, int) and number >= 0 for number in numbers):
+            raise self._unavailable("versions that are not numbers")
+        if len(numbers) > _MOST_VERSIONS:
+            raise self._unavailable(f"{len(numbers)} versions of {subject}")
+        return sorted(numbers)
+
     def _known(self, document: Any) -> Version:
         match document:
-            case {"subject": str(subject), "version": int(number), "id": int(ref)}:
+            case {"subject": str(subject), "version": int(number), "id": int(ref)} if (
+                number >= 0 and 0 <= ref < 2**31
+            ):
                 if ref not in self._learnt.texts:
                     self._learnt.texts[ref] = self._text(document)
                 return Version(subject, number, ref, self._learnt.texts[ref])
         raise self._unavailable("a version without subject, number and id")
 
     def _text(self, document: Any) -> str:
-        if not isinstance(document, dict) or not isinstance(document.get("schema"), str):
+        """With its references written in, each of which is asked for once, whoever refers to it."""
+        text, waiting = self._schema_of(document)
+        referenced: dict[tuple[str, int], str] = {}
+        while waiting:
+            subject, number = waiting.pop()
+            if (subject, number) in referenced:
+                continue
+            if len(referenced) == _MOST_REFERENCES:
+                raise self._unavailable(f"a schema with more than {_MOST_REFERENCES} references")
+            document = self._version(subject, number)
+            if document is None:
+                raise self._unavailable(f"404 for the referenced subject {subject}")
+            referenced[subject, number], more = self._schema_of(document)
+            waiting += more
+        try:
+            return with_references(text, list(referenced.values()))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
+            raise self._unavailable("references that are not Avro schemas") from exc
+
+    def _schema_of(self, document: Any) -> tuple[str, list[tuple[str, int]]]:
+        """The text as it is registered, and the subjects and versions that it refers to."""
+        if not isinstance(document, dict) or not _is_text(document.get("schema")):
             raise self._unavailable("an answer without a schema")
         kind = document.get("schemaType") or "AVRO"
         if kind != "AVRO":
             raise NotSupportedYetError(feature=f"a registry schema of the type {kind}")
-        references = document.get("references") or []
-        return with_references(document["schema"], [self._referenced(each) for each in references])
-
-    def _referenced(self, reference: Mapping[str, Any]) -> str:
-        document = self._version(reference["subject"], reference["version"])
-        if document is None:
-            raise self._unavailable(f"404 for the referenced subject {reference['subject']}")
-        return self._text(document)
+        references: list[tuple[str, int]] = []
+        for each in self._list(document.get("references") or []):
+            match each:
+                case {"subject": str(subject), "version": int(number)} if _is_text(subject):
+                    references.append((subject, number))
+                case _:
+                    raise self._unavailable("a reference without subject and version")
+        return document["schema"], references
 
     def _list(self, document: Any) -> list[Any]:
         if not isinstance(document, list):
             raise self._unavailable("something that is not a list")
         return document
 
-    def _get(self, path: str, *, absent: frozenset[int] = _ABSENT) -> Any:
+    def _get(self, path: str, *, absent: frozenset[int] = _ABSENT, too_long: bool = False) -> Any:
         """The JSON document, or None for a status that says that there is none.
 
         A registry that failed every attempt is left alone for a while: an outage costs a run its
-        waiting once, not once per table.
+        waiting once, not once per table. `too_long`: such an answer is `_TooLongError` to the caller.
         """
         if time.monotonic() < self._learnt.resting_until:
             raise self._unavailable(self._learnt.reason)
         try:
             return self._retrying(self._get_once, path, absent)
+        except _TooLongError:
+            if too_long:
+                raise
+            raise self._unavailable(f"an answer of more than {_LARGEST_ANSWER} bytes") from None
         except RegistryUnavailableError as exc:
             self._learnt.resting_until = time.monotonic() + self._rest_seconds
             self._learnt.reason = exc.reason
@@ -184,19 +245,55 @@ class SchemaRegistry:
 
     def _get_once(self, path: str, absent: frozenset[int]) -> Any:
         self.calls += 1
+        status, content = self._answer(path)
+        if status in absent:
+            return None
+        if status != httpx.codes.OK:
+            raise self._unavailable(f"status {status}")
         try:
-            response = self._client.get(self._url + path)
+            return json.loads(content)
+        except (ValueError, RecursionError) as exc:
+            raise self._unavailable("an answer that is not JSON") from exc
+
+    def _answer(self, path: str) -> tuple[int, bytes]:
+        """Status and content, in a thread of its own: httpx bounds each wait, and not their sum."""
+        deadline = time.monotonic() + self._answer_seconds
+        answered: Future[tuple[int, bytes]] = Future()
+
+        def ask() -> None:
+            try:
+                answered.set_result(self._read(path, deadline=deadline))
+            except BaseException as exc:  # noqa: BLE001 - it is raised below, where it is waited for
+                answered.set_exception(exc)
+
+        Thread(target=ask, name="schema-registry", daemon=True).start()
+        try:
+            return answered.result(timeout=self._answer_seconds)
+        except TimeoutError as exc:
+            reason = f"an answer that took longer than {self._answer_seconds:g} seconds"
+            raise self._unavailable(reason) from exc
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             raise self._unavailable(reason_of(exc)) from exc
-        if response.status_code in absent:
-            return None
-        if response.status_code != httpx.codes.OK:
-            raise self._unavailable(f"status {response.status_code}")
-        try:
-            return json.loads(response.content)
-        except ValueError as exc:
-            raise self._unavailable("an answer that is not JSON") from exc
+
+    def _read(self, path: str, *, deadline: float) -> tuple[int, bytes]:
+        content = bytearray()
+        with self._client.stream("GET", self._url + path) as response:
+            encoding = response.headers.get("content-encoding", "").strip().lower()
+            if encoding not in _ENCODINGS:
+                raise self._unavailable("an answer in an encoding that was not asked for")
+            for piece in response.iter_bytes():
+                content += piece
+                if len(content) > _LARGEST_ANSWER:
+                    raise _TooLongError
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+        return response.status_code, bytes(content)
 
     def _unavailable(self, reason: str) -> RegistryUnavailableError:
         shown = httpx.URL(self._url).copy_with(userinfo=b"") if "@" in self._url else self._url
         return RegistryUnavailableError(url=str(shown), reason=reason)
+
+
+def _is_text(value: Any) -> bool:
+    """Text that can be written: JSON may hold half of a surrogate pair."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
