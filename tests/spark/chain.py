@@ -255,7 +255,9 @@ def rows_again(session: SparkSession, records: Sequence[KafkaRecord], spans: Spa
 
 
 def table_of(name: str, *topics: str, **options: Any) -> Table:
-    return Table.model_validate({"name": name, "topics": topics or (f"cases.{name}",), **options})
+    """One that takes runs of nothing but undecodable records: most laws are about a single one."""
+    document = {"name": name, "topics": topics or (f"cases.{name}",), "quarantine_limit": {"share": 1}}
+    return Table.model_validate(document | options)
 
 
 def _facts(table: Table, ledger: Ledger, records: Sequence[KafkaRecord]) -> ClusterFacts:

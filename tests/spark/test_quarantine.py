@@ -21,6 +21,7 @@ from cdc_lakehouse.lake.state import read_state
 from unit.debezium_records import envelope_schema, event, field, framed, key_schema  # type: ignore[import-not-found]
 
 STOPS = ORDERS.model_copy(update={"on_quarantine": OnQuarantine.STOP})
+LIMITED = ORDERS.model_copy(update={"quarantine_limit": QuarantineLimit()})
 STRICT = ORDERS.model_copy(update={"quarantine_limit": QuarantineLimit(records=1)})
 
 
@@ -137,6 +138,28 @@ def test_a_table_that_says_stop_leaves_silver_as_it_is(holding):
     assert read_state(holding.lake.silver("orders"), table="orders") is None
     holding.merge(ORDERS)
     assert holding.merge(STOPS).status is TableStatus.IDLE  # nothing is left to do: nothing stops
+
+
+def test_a_run_of_nothing_but_undecodable_records_is_red_until_others_come_or_a_person_takes_it(holding):
+    with pytest.raises(QuarantineLimitError):
+        holding.ingest(LIMITED, [junk(5)])
+    assert holding.ingest(LIMITED, [junk(5), order(6, 6)]).counts["undecodable"] == 1
+    with pytest.raises(QuarantineLimitError):
+        holding.ingest(LIMITED, [junk(7)])
+
+    assert holding.ingest(ORDERS, [junk(7)]).counts["undecodable"] == 1
+
+
+def test_undecodable_records_of_several_runs_add_up(holding, monkeypatch):
+    """The ledger remembers them: three of five are there, and a hundred need not come again."""
+    monkeypatch.setattr("cdc_lakehouse.bronze.mass.LEAST", 5)
+
+    with pytest.raises(QuarantineLimitError) as caught:
+        holding.ingest(LIMITED, [junk(5), junk(6), order(7, 7)])
+
+    assert (caught.value.bad, caught.value.rows) == (5, 9)
+    assert holding.ingest(LIMITED, [order(5, 5)]).counts["undecodable"] == 0
+    assert holding.ingest(ORDERS, [junk(6), junk(7), order(8, 8)]).counts["undecodable"] == 2
 
 
 def test_more_than_the_limit_writes_nothing(holding):

@@ -19,7 +19,7 @@ tables_at_once: 1
 defaults: {max_offsets_per_trigger: 80000}
 tables:
   - {name: skewed, topics: [backlog.public.skewed]}
-  - {name: wide, topics: [backlog.public.wide]}
+  - {name: wide, topics: [backlog.public.wide], quarantine_limit: {share: 1}}
   - {name: absent, topics: [backlog.public.absent]}
 """
 

@@ -21,7 +21,7 @@ from cdc_lakehouse.bronze.drain import drain
 from cdc_lakehouse.bronze.epochs import EPOCHS_OPENED, Decision, decide_epochs
 from cdc_lakehouse.bronze.fill_plan import batches, filled
 from cdc_lakehouse.bronze.layout import is_small, lay_out
-from cdc_lakehouse.bronze.mass import refuse_in_mass
+from cdc_lakehouse.bronze.mass import refuse_in_mass, share_after
 from cdc_lakehouse.bronze.plan import DrainPlan, going_on, refuse_other_topics, refuse_unless_next
 from cdc_lakehouse.bronze.progress import Progress
 from cdc_lakehouse.bronze.read_again import unfit_timestamp
@@ -75,6 +75,7 @@ class TableIngest:
         self._registry = registry
         self._uri = application.lake.bronze(table.name)
         self._ledger = plan.ledger
+        self._undecodable = plan.ledger.undecodable
         self._topic_ids = topic_ids
         self._read_again = read_again
         self._confirmations = confirmations
@@ -243,9 +244,13 @@ class TableIngest:
         fresh = Added.of_files(files)
         run = Added.together([*(commit.added for commit in self._commits), fresh])
         self._warn_of_bad_rows(fresh)
-        refuse_in_mass(run, self.table.quarantine_limit, table=self.table.name)
         seen = fresh.seen_through
         ledger = after(None if seen is None else seen.isoformat())
+        limit = self.table.quarantine_limit
+        ends = all(backlog <= 0 for backlog in going_on(self._plan, ledger).backlogs())
+        refuse_in_mass(run, limit, table=self.table.name, before=self._undecodable, ends=ends)
+        undecodable = share_after(run, limit, before=self._undecodable)
+        ledger = replace(ledger.counting(fresh.rows, behind=self._ledger), undecodable=undecodable)
         with self._timed("commit"):
             commit = append(
                 session,
@@ -253,7 +258,7 @@ class TableIngest:
                 uri=self._uri,
                 within=within,
                 before=self._ledger,
-                after=self._claiming(ledger.counting(fresh.rows, behind=self._ledger)),
+                after=self._claiming(ledger),
                 schema=self._prepared().schema,
                 known=self._known,
             )

@@ -130,12 +130,13 @@ class Maintenance(_Section):
 
 
 class QuarantineLimit(_Section):
-    """So many undecodable records of one run are no accident: the table stops before they are committed."""
+    """So many undecodable records are no accident: the table stops before they are committed."""
 
     records: Annotated[int, Field(ge=0)] = 10_000
     """Of one run."""
     share: Annotated[float, Field(gt=0, le=1)] = 0.2
-    """Of the records of a run; asked from the hundredth undecodable one on."""
+    """Of the records of a run, and of the runs before it since the share was last kept; asked from the
+    hundredth undecodable one on. Below 1, a run of nothing but undecodable records stops the table too."""
 
 
 class DeletesLimit(_Section):

@@ -186,15 +186,18 @@ class SchemaMisfitError(DataError):
 
 class QuarantineLimitError(DataError):
     code = "QUARANTINE_LIMIT"
-    sentence = "{bad} of {rows} record(s) of {table} in this run cannot be decoded ({by_code}), first {first}"
+    sentence = "{bad} of {rows} record(s) of {table} {when} cannot be decoded ({by_code}), first {first}"
     advice = (
-        "Nothing of this batch was written, and Kafka still has it. So many at once are a fault of the "
-        "producer or of its schemas: repair it. If they are what they are, raise the table's "
-        "`quarantine_limit`; bronze then keeps them with their bytes."
+        "Nothing of this batch was written, and Kafka still has it. So many, or nothing else in a run, are a "
+        "fault of the producer or of its schemas: repair it, and the table goes on with the next records "
+        "that can be decoded, once these are few among them. If they are what they are, raise the table's "
+        "`quarantine_limit` (`share: 1` takes any part of a run); bronze then keeps them with their bytes."
     )
     table: str
     bad: int
     rows: int
+    when: str
+    """Of which runs these are."""
     by_code: str
     first: str
 

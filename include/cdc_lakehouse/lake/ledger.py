@@ -59,6 +59,9 @@ class Ledger:
     """Bronze's: rows that were decoded again and that silver may not have seen so yet."""
     redone: int = 0
     """Silver's: the step of bronze up to which it knows rows that were decoded again."""
+    undecodable: tuple[int, int] = (0, 0)
+    """Bronze's: undecodable records and all records of the last runs, as far as they count for the limit of
+    the next one (`bronze.mass`)."""
     parked: bool = False
     """Silver's: whether it left out events of keys that are held (`on_quarantine: hold`)."""
     untold: int = 0
@@ -174,6 +177,7 @@ class Ledger:
                 "decisions": self.decisions,
                 "redo": [redo.document() for redo in self.redo],
                 "redone": self.redone,
+                "undecodable": self.undecodable,
                 "parked": self.parked,
                 "untold": self.untold,
                 "stands_on": self.stands_on,
@@ -220,6 +224,7 @@ class Ledger:
             decisions=document.get("decisions", {}),
             redo=tuple(Redo.of_document(redo) for redo in document["redo"]),
             redone=document.get("redone", 0),
+            undecodable=tuple(document.get("undecodable", (0, 0))),
             parked=document.get("parked", False),
             untold=document.get("untold", 0),
             stands_on=tuple(document["stands_on"]) if document.get("stands_on") else None,
