@@ -47,13 +47,15 @@ class ScriptedSchemas:
 
     def __init__(self, *, keys: Mapping[SchemaRef, str], own: Mapping[SchemaRef, str]) -> None:
         self._keys, self._own = keys, own
+        self.asked: list[str] = []
 
     def of_topic(self, _topic: str) -> TopicTexts:
         return TopicTexts(keys=self._keys, values={9: VALUE})
 
     def of_records(
-        self, _topics: Any, *, keys: frozenset[SchemaRef], values: frozenset[SchemaRef]
+        self, topics: Any, *, keys: frozenset[SchemaRef], values: frozenset[SchemaRef]
     ) -> MetSchemas:
+        self.asked = list(topics)
         return MetSchemas(
             {ref: self._own[ref] for ref in keys & self._own.keys()},
             {ref: self._own[ref] for ref in values & self._own.keys()},
@@ -121,6 +123,17 @@ def test_a_schema_of_one_side_is_judged_for_the_other_on_its_own():
     known = resolved(keys={7: KEY}, met_keys=[30])
 
     assert (sorted(known.wrong_keys), sorted(known.wrong_values)) == ([9, 30], [7])
+
+
+def test_a_schema_may_belong_to_any_topic_of_the_table():
+    """Judged for one batch, it counts for all: of the topics that have no record in this one too."""
+    scripted = ScriptedSchemas(keys={7: KEY}, own={})
+    known = resolve_subjects(cast("WriterSchemas", scripted), ("t", "u"), table="orders", existing=None)
+
+    ids = UnknownIds(frozenset(), frozenset({30}))
+    resolve_unknown(cast("WriterSchemas", scripted), known, ids, batch={"t@1": {0: (0, 1)}})
+
+    assert scripted.asked == ["t", "u"]
 
 
 SOUND = (key_bytes(), value_bytes(event(after=row())))

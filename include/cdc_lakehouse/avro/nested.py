@@ -161,7 +161,7 @@ class UnionColumn:
         return spread_out(struct, spread)
 
     def skip(self, cursors: Cursors) -> None:
-        branch = self._branch(cursors)
+        branch = self._read_branch(cursors)
         for place in np.unique(branch).tolist():  # few of many: items of a list are skipped one by one
             if 0 <= place < len(self._branches):
                 rows = np.flatnonzero(branch == place)
@@ -170,10 +170,10 @@ class UnionColumn:
                 cursors.rejoin(rows, part)
 
     def _by_branch(self, cursors: Cursors) -> list[tuple[Column, np.ndarray]]:
-        branch = self._branch(cursors)
+        branch = self._read_branch(cursors)
         return [(column, branch == place) for place, column in enumerate(self._branches)]
 
-    def _branch(self, cursors: Cursors) -> np.ndarray:
+    def _read_branch(self, cursors: Cursors) -> np.ndarray:
         branch = read_longs(cursors)
         cursors.fail((branch < 0) | (branch >= len(self._branches)))
         return branch

@@ -9,12 +9,12 @@ from cdc_lakehouse.errors import QuarantineLimitError
 
 LEAST = 100
 """Fewer say nothing as a share: a topic of three records may well have a bad one."""
-Share = tuple[int, int]
+RunCounts = tuple[int, int]
 """Undecodable records, and all records, of runs that are looked at together (`Ledger.undecodable`)."""
 
 
 def refuse_in_mass(
-    run: Added, limit: QuarantineLimit, *, table: str, before: Share = (0, 0), ends: bool = True
+    run: Added, limit: QuarantineLimit, *, table: str, before: RunCounts = (0, 0), ends: bool = True
 ) -> None:
     """`run` is what was committed in this run and the batch that is about to be. Raises before its commit.
 
@@ -49,7 +49,7 @@ def refuse_in_mass(
     )
 
 
-def share_after(run: Added, limit: QuarantineLimit, *, before: Share) -> Share:
+def share_after(run: Added, limit: QuarantineLimit, *, before: RunCounts) -> RunCounts:
     """What the runs behind this one count on. It begins again once the share is kept by as many records as
     the least number of undecodable ones would be that share of."""
     bad, rows = before[0] + sum(_counted(run).values()), before[1] + run.rows

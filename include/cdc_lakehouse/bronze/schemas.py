@@ -44,6 +44,8 @@ class KnownSchemas:
 
     Its types may be narrower than those of the key in `columns`.
     """
+    topics: tuple[str, ...] = ()
+    """A schema of one of them may be that of records of all."""
     dropped: frozenset[str] = frozenset()
     """Columns that the table leaves out."""
     policy: OnSchemaChange = OnSchemaChange.EVOLVE
@@ -121,6 +123,7 @@ def resolve_subjects(
                     keys=(frozenset() if known is None else known.keys) | of_topic.keys.keys(),
                     values=(frozenset() if known is None else known.values) | {ref},
                     key_text=key_text,
+                    topics=topics,
                     dropped=dropped,
                     policy=policy,
                 )
@@ -157,7 +160,8 @@ def resolve_unknown(
         raise RuntimeError(
             f"workers do not find the schemas {[str(ref) for ref in in_order(asked)]}, which they were sent"
         )
-    met = schemas.of_records(map(topic_of, batch), keys=ids.keys, values=ids.values)
+    topics = {*known.topics, *map(topic_of, batch)}
+    met = schemas.of_records(sorted(topics), keys=ids.keys, values=ids.values)
     missing = (ids.keys - met.keys.keys() - met.strange_keys) | (
         ids.values - met.values.keys() - met.strange_values
     )
