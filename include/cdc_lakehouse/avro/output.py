@@ -17,7 +17,7 @@ MAX_BATCH_OUTPUT = 128 * 2**20
 
 
 class BatchOutgrewError(Exception):
-    """The batch would become too much; no record of it is at fault."""
+    """The batch would become too much. No record of it is at fault."""
 
 
 class _Meter(local):
@@ -30,7 +30,7 @@ _METER = _Meter()
 
 @contextmanager
 def limited_output(limit: int = MAX_BATCH_OUTPUT) -> Iterator[None]:
-    """What this thread decodes meanwhile raises `BatchOutgrewError` instead of becoming more bytes."""
+    """Let what this thread decodes raise `BatchOutgrewError` instead of becoming more than `limit` bytes."""
     _METER.left = limit
     try:
         yield
@@ -39,7 +39,7 @@ def limited_output(limit: int = MAX_BATCH_OUTPUT) -> Iterator[None]:
 
 
 def count_output(size: int) -> None:
-    """So many bytes are about to be made."""
+    """Count bytes that are about to be made. Raises `BatchOutgrewError` beyond the limit."""
     if _METER.left is not None:
         _METER.left -= size
         if _METER.left < 0:

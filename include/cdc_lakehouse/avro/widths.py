@@ -56,13 +56,13 @@ def is_wide(wire: Wire) -> bool:
 
 
 def longest_symbol(wire: Wire) -> int:
-    """Characters of the longest name of an enum."""
+    """Return the characters of the longest symbol of an enum."""
     return max(map(len, wire.names), default=0)
 
 
 @lru_cache(maxsize=4096)
 def least_output(wire: Wire, *, objects: bool = False) -> int:
-    """Bytes that a record of this plan takes in columns, or as objects, without its lists and its texts."""
+    """Return the bytes of a record in columns, or as objects, without its lists and its texts."""
     return (_BYTES_PER_OBJECT if objects else BYTES_PER_VALUE) * width(wire) + _longest_symbols(wire)
 
 
@@ -84,7 +84,7 @@ class Budget(local):
         self.wide, self.values = _FREE + _PER_BYTE * size, _MOST
 
     def take(self, values: int, *, wide: bool) -> None:
-        """So many values of a list are to be read."""
+        """Count values of a list that are about to be read. Raises `RecordFault` beyond the budget."""
         self.values -= values
         if wide:
             self.wide -= values

@@ -100,7 +100,7 @@ def decoded(batches: Iterator[pa.RecordBatch], plans: DecodePlans, *, stamp: Map
 def decoded_parts(
     batch: pa.RecordBatch, plans: DecodePlans, *, stamp: Mapping[str, pa.Scalar]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch, float]]:
-    """Records, their bronze rows and the seconds that decoding took, for each part of `batch`."""
+    """Yield records, their bronze rows and the seconds that decoding took, for each part of `batch`."""
     parts = decode_or_tell(batch, plans)
     started = time.perf_counter()
     for records, rows in parts:

@@ -50,8 +50,10 @@ def refuse_in_mass(
 
 
 def share_after(run: Added, limit: QuarantineLimit, *, before: RunCounts) -> RunCounts:
-    """What the runs behind this one count on. It begins again once the share is kept by as many records as
-    the least number of undecodable ones would be that share of."""
+    """Return the counts that the next run begins with.
+
+    They begin again at nothing once the share is kept by enough records: as many as `LEAST` is that share of.
+    """
     bad, rows = before[0] + sum(_counted(run).values()), before[1] + run.rows
     kept = bad <= limit.share * rows and rows >= LEAST / limit.share
     return (0, 0) if kept else (bad, rows)

@@ -97,10 +97,7 @@ def resolve_subjects(
     table without one, unless it had one.
     """
     known: KnownSchemas | None = None
-    subjects = ", ".join(f"{topic}-key, {topic}-value" for topic in topics)
-    reason: LakehouseError = UnknownSchemaError(
-        table=table, schemas=f"subjects {subjects}", records=", ".join(topics)
-    )
+    reason: LakehouseError = _unknown_subjects(topics, table=table)
     of_topics = [schemas.of_topic(topic) for topic in topics]
     key = next((_newest_key(each, table=table) for each in of_topics if each.keys), None)
     if key is None and existing is not None and existing.key:
@@ -134,8 +131,13 @@ def resolve_subjects(
     return replace(known, columns=replace(known.columns, key=key_of_all))
 
 
+def _unknown_subjects(topics: tuple[str, ...], *, table: str) -> UnknownSchemaError:
+    subjects = ", ".join(f"{topic}-key, {topic}-value" for topic in topics)
+    return UnknownSchemaError(table=table, schemas=f"subjects {subjects}", records=", ".join(topics))
+
+
 def _newest_key(of_topic: TopicTexts, *, table: str) -> str:
-    """The newest that can be a key at all; the newest where none can, for the error that says so."""
+    """Return the newest that can be a key at all; the newest where none can, for the error that says so."""
     texts = list(of_topic.keys.values())
     return next((text for text in reversed(texts) if describes_key(text, table=table)), texts[-1])
 
@@ -175,7 +177,7 @@ def resolve_unknown(
 
 
 def _with_met(known: KnownSchemas, met: MetSchemas) -> KnownSchemas:
-    """With the columns of those that belong to the topics and can be theirs."""
+    """Add the columns of the schemas that belong to the topics and describe their events or keys."""
     events = {
         ref: text
         for ref, text in met.values.items()

@@ -37,7 +37,7 @@ def decode(batch: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch:
 def decode_in_parts(
     batch: pa.RecordBatch, plans: DecodePlans
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """The records of `batch` part by part, each with its rows: as many at once as memory bears.
+    """Yield the records of `batch` part by part, each with its rows: as many at once as memory bears.
 
     A part that would become too much (`avro.output`), or that outgrew what Arrow or the machine holds, is
     halved. One record alone is bounded by its own budgets. What else `decode` raises comes out.
@@ -54,7 +54,7 @@ def decode_in_parts(
 
 
 def _decoded_or_none(records: pa.RecordBatch, plans: DecodePlans) -> pa.RecordBatch | None:
-    """None where several records are too many at once."""
+    """Return the rows, None where several records are too many at once."""
     if len(records) <= 1:
         return decode(records, plans)
     try:

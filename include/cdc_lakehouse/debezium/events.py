@@ -160,7 +160,7 @@ def _planned(plan: Any, text: str, table: str) -> Any:
 
 
 def text_size_of(fields: tuple[Field, ...]) -> TextSize | None:
-    """Of the texts that the numbers of a row, or of a key, become."""
+    """Return the size of the texts that the numbers of a row, or of a key, become."""
     return members_text_size({each.name: each.value.text_size for each in fields})
 
 

@@ -156,7 +156,7 @@ class SchemaRegistry:
         return sorted(found, key=lambda version: version.number)
 
     def _page(self, path: str) -> Any:
-        """None also for one that is too long: versions one by one are shorter."""
+        """Return a page, None also for one that is too long: versions one by one are shorter."""
         try:
             return self._get(path, absent=_NOT_SERVED, too_long=True)
         except _TooLongError:
@@ -184,7 +184,7 @@ class SchemaRegistry:
         raise self._unavailable("a version without subject, number and id")
 
     def _text(self, document: Any) -> str:
-        """With its references written in, each of which is asked for once, whoever refers to it."""
+        """Return the schema with its references written in, each asked for once, whoever refers to it."""
         text, waiting = self._schema_of(document)
         referenced: dict[tuple[str, int], str] = {}
         while waiting:
@@ -204,7 +204,7 @@ class SchemaRegistry:
             raise self._unavailable("references that are not Avro schemas") from exc
 
     def _schema_of(self, document: Any) -> tuple[str, list[tuple[str, int]]]:
-        """The text as it is registered, and the subjects and versions that it refers to."""
+        """Return the text as it is registered, and the subjects and versions that it refers to."""
         if not isinstance(document, dict) or not _is_text(document.get("schema")):
             raise self._unavailable("an answer without a schema")
         kind = document.get("schemaType") or "AVRO"
@@ -256,7 +256,7 @@ class SchemaRegistry:
             raise self._unavailable("an answer that is not JSON") from exc
 
     def _answer(self, path: str) -> tuple[int, bytes]:
-        """Status and content, in a thread of its own: httpx bounds each wait, and not their sum."""
+        """Return status and content, read in a thread: httpx bounds each wait, and not their sum."""
         deadline = time.monotonic() + self._answer_seconds
         answered: Future[tuple[int, bytes]] = Future()
 

@@ -74,7 +74,7 @@ _NAME_OF_ALL = "ConnectDefault"
 
 
 def record_name(text: str) -> str | None:
-    """The full name of the record that a schema describes; None where it has none of its own."""
+    """Return the full name of the record that a schema describes, None where it has none of its own."""
     try:
         root: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ class RecordNames:
         )
 
     def hold(self, part: RecordPart, text: str) -> bool:
-        """Whether the schema has one of these names; one without a name has none of them."""
+        """Return whether the schema has one of these names; one without a name has none of them."""
         return record_name(text) in (self.keys if part is RecordPart.KEY else self.values)
 
 

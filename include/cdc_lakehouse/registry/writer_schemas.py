@@ -134,7 +134,7 @@ class WriterSchemas:
     def of_records(
         self, topics: Iterable[str], *, keys: frozenset[SchemaRef], values: frozenset[SchemaRef]
     ) -> MetSchemas:
-        """What is known of schemas that records of these topics named as those of their keys and values.
+        """Sort the schemas that records of these topics named into those of the topics and strange ones.
 
         Raises `RegistryUnavailableError` where only the registry could tell whether one belongs to a topic.
         """
@@ -172,7 +172,7 @@ class WriterSchemas:
     def _belonging(
         self, topic: str, part: RecordPart, texts: Mapping[SchemaRef, str]
     ) -> frozenset[SchemaRef]:
-        """Those schemas of `texts` that describe this part of the topic's records (decision 0043).
+        """Return the schemas of `texts` that describe this part of the topic's records (decision 0043).
 
         A subject of the topic has them, or their records have the name of one that such a subject has. The
         registry is asked only for those of which the archive does not tell it.
@@ -190,7 +190,7 @@ class WriterSchemas:
         return own | {ref for ref in strange if self._is_in_subject_of_name(topic, ref, texts[ref])}
 
     def _is_in_subject_of_name(self, topic: str, ref: SchemaRef, text: str) -> bool:
-        """Whether `<topic>-<record name>` has it, which is how TopicRecordNameStrategy names subjects."""
+        """Return whether `<topic>-<record name>` has it, a subject as TopicRecordNameStrategy names them."""
         name = record_name(text)
         versions = () if name is None else self._registry.versions(f"{topic}-{name}")
         return any(version.ref == ref for version in versions)
@@ -270,7 +270,7 @@ def _belonging_to(
     part: RecordPart,
     texts: Mapping[SchemaRef, str],
 ) -> frozenset[SchemaRef]:
-    """Those of `texts` that are among the `versions` of this part, or whose records are named alike."""
+    """Return the `texts` that are among the `versions` of this part, or whose records are named alike."""
     names = _names_in_subjects(versions, known)
     numbers = versions.keys if part is RecordPart.KEY else versions.values
     return frozenset(
@@ -279,7 +279,7 @@ def _belonging_to(
 
 
 def _names_in_subjects(versions: TopicVersions, texts: Mapping[SchemaRef, str]) -> RecordNames:
-    """What records only named counts for nothing here: it may have been a stray."""
+    """Return the names in the subjects alone: what only a record named may have been a stray."""
     return RecordNames.of_texts(
         keys=[texts[ref] for ref, number in versions.keys.items() if number is not None],
         values=[texts[ref] for ref, number in versions.values.items() if number is not None],

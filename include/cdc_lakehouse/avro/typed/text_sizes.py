@@ -24,37 +24,37 @@ FREE_TEXT, TEXT_PER_BYTE = 65_536, 8
 
 
 class TextSize(Protocol):
-    """Of the raw values of one type. Equal ones compare equal."""
+    """How long the texts of the raw values of one type become. Equal ones compare equal."""
 
     def of_value(self, raw: Any) -> int:
-        """Characters that a value which is not null may become at most."""
+        """Return the most characters that a value which is not null may become."""
         ...
 
     def of_column(self, column: pa.Array) -> np.ndarray:
-        """The same for each row, 0 for nulls."""
+        """Return the same for each row, 0 for nulls."""
         ...
 
 
 def longest_text(size: int, scale: int) -> int:
-    """Of a number of `size` bytes; a scale beyond the bound has no text at all."""
+    """Return the most characters of a number of `size` bytes; a scale beyond the bound has no text at all."""
     return 3 * size + min(abs(scale), MAX_SCALE) + 3
 
 
 def longest_texts(sizes: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """`longest_text` of many numbers."""
+    """Return `longest_text` of each of many numbers."""
     texts: np.ndarray = 3 * sizes + np.minimum(np.abs(scales), MAX_SCALE) + 3
     return texts
 
 
 def require_text_budget(texts: int, record_size: int) -> None:
-    """Raises `RecordFault`; counts the texts of a record that passes."""
+    """Count the texts of one record. Raises `RecordFault` where they are beyond its budget."""
     if texts > FREE_TEXT + TEXT_PER_BYTE * record_size:
         raise RecordFault(AvroFault.TOO_LARGE, f"numbers that become {texts} characters of text")
     count_output(texts)
 
 
 def over_text_budget(texts: np.ndarray, record_sizes: np.ndarray, sound: np.ndarray) -> np.ndarray | None:
-    """The records beyond the budget, None for none; counts the texts of the others."""
+    """Return the records beyond the budget, None for none, and count the texts of the others."""
     over: np.ndarray = sound & (texts > FREE_TEXT + TEXT_PER_BYTE * record_sizes)
     count_output(int(texts[sound & ~over].sum()))
     return over if over.any() else None
@@ -62,7 +62,7 @@ def over_text_budget(texts: np.ndarray, record_sizes: np.ndarray, sound: np.ndar
 
 @dataclass(frozen=True, slots=True)
 class DecimalTextSize:
-    """Of bytes whose scale the schema states."""
+    """Texts of bytes whose scale the schema states."""
 
     scale: int
 
@@ -78,7 +78,7 @@ class DecimalTextSize:
 
 @dataclass(frozen=True, slots=True)
 class VariableScaleTextSize:
-    """Of records of a scale and bytes."""
+    """Texts of records of a scale and bytes."""
 
     def of_value(self, raw: Mapping[str, Any]) -> int:
         return longest_text(len(raw["value"]), raw["scale"])
@@ -91,7 +91,7 @@ class VariableScaleTextSize:
 
 @dataclass(frozen=True, slots=True)
 class ItemsTextSize:
-    """Of lists, and of maps as their items."""
+    """Texts of the items of lists, and of maps."""
 
     item: TextSize
 
@@ -109,7 +109,7 @@ class ItemsTextSize:
 
 @dataclass(frozen=True, slots=True)
 class MembersTextSize:
-    """Of records: names of the members that have texts."""
+    """Texts of those members of records that have any."""
 
     members: tuple[tuple[str, TextSize], ...]
 
@@ -126,10 +126,11 @@ class MembersTextSize:
 
 
 def items_text_size(item: TextSize | None) -> ItemsTextSize | None:
+    """Return the size of lists of `item`, None where it has no texts."""
     return None if item is None else ItemsTextSize(item)
 
 
 def members_text_size(members: Mapping[str, TextSize | None]) -> MembersTextSize | None:
-    """None where no member has texts."""
+    """Return the size of records with these members, None where none has texts."""
     sized = tuple((name, size) for name, size in members.items() if size is not None)
     return MembersTextSize(sized) if sized else None
