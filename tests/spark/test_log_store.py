@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -83,3 +86,42 @@ def test_the_session_commits_through_it(spark, tmp_path):
     names = {path.name for path in (tmp_path / "_delta_log").iterdir()}
     assert "00000000000000000000.json" in names
     assert ".00000000000000000000.json.crc" not in names
+
+
+def added(name: str, size: int) -> str:
+    return json.dumps({"add": {"path": name, "size": size, "partitionValues": {}, "dataChange": True}})
+
+
+@pytest.mark.parametrize(("name", "size"), [("rows.parquet", 5), ("gone.parquet", 4)], ids=["cut", "gone"])
+def test_a_commit_that_names_a_file_that_is_not_there_is_refused(store, tmp_path, name, size):
+    (tmp_path.parent / "rows.parquet").write_text("rows")
+
+    with pytest.raises(Py4JJavaError) as caught:
+        store.write("0.json", added(name, size))
+
+    assert "java.io.IOException" in str(caught.value) or "NoSuchFileException" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_commit_and_folders_are_on_the_disk_before_a_commit_counts(spark, tmp_path):
+    """The kernel is asked: a file that was not synced may be gone after a loss of power."""
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("needs strace")
+    trace = tmp_path / "trace"
+    java = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
+    command = [strace, "-f", "-y", "-e", "trace=fsync,fdatasync,link,linkat", "-o", str(trace)]
+    with subprocess.Popen([*command, "-p", str(java)], stderr=subprocess.PIPE, text=True) as tracer:
+        assert tracer.stderr is not None
+        tracer.stderr.readline()  # it says that it has attached
+        spark.range(3).write.format("delta").save((tmp_path / "table").as_uri())
+        tracer.terminate()
+
+    lines = trace.read_text().splitlines()
+    (link,) = [place for place, line in enumerate(lines) if "link" in line and "00.json" in line]
+    before, behind = ["\n".join(part) for part in (lines[:link], lines[link:])]
+    assert ".snappy.parquet>)" in before
+    assert "/table>)" in before
+    assert ".tmp>)" in before
+    assert "/table/_delta_log>)" in behind
+    assert f"<{tmp_path}>)" in behind

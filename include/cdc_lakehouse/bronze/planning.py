@@ -15,9 +15,10 @@ from cdc_lakehouse.bronze.plan import DrainPlan, never_read, plan_drain
 from cdc_lakehouse.bronze.standing import after_edit, after_restore, recovered
 from cdc_lakehouse.bronze.start import NO_START, start_of
 from cdc_lakehouse.config.models import Table
-from cdc_lakehouse.errors import LakehouseError, LedgerLostError, WrongTableError
+from cdc_lakehouse.errors import LakehouseError, LedgerLostError, LogTornError, WrongTableError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
+from cdc_lakehouse.lake.damage import heal_torn_log, refuse_missing_files
 from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.state import TableState, foreign_commit, foreign_name, look_into, step_in
@@ -90,14 +91,25 @@ def plan_table(
 
 def standing(uri: str, empty: Ledger, *, decided: Decided, session: SessionOf | None) -> Standing:
     """From the log; `session` is asked for only where nothing but the rows can tell."""
-    state = look_into(uri, table=empty.table)
+    state = _look_or_heal(uri, table=empty.table, may_heal=session is not None)
     if state is None:
         _refuse_what_does_not_stand(empty.table, decided, state)
         return Standing(empty, {})
+    refuse_missing_files(uri, state.files, table=empty.table)
     if state.ledger is not None:
         _refuse_other(state.ledger, empty, uri=uri)
     ledger, healed = _judged(uri, empty, state, decided=decided, session=session)
     return Standing(ledger, healed, state.version)
+
+
+def _look_or_heal(uri: str, *, table: str, may_heal: bool) -> TableState | None:
+    try:
+        return look_into(uri, table=table)
+    except LogTornError:
+        if not may_heal:
+            raise
+        heal_torn_log(uri, table=table)
+    return look_into(uri, table=table)
 
 
 def _judged(

@@ -69,6 +69,9 @@
         ├── SilverDiffersError        SILVER_DIFFERS
         ├── ColumnsUntoldError        COLUMNS_UNTOLD
         ├── SourceTableMissingError   SOURCE_TABLE_MISSING
+        ├── LogTornError              LOG_TORN
+        ├── LogDamagedError           LOG_DAMAGED
+        ├── DataFilesGoneError        DATA_FILES_GONE
         ├── WrongTableError           WRONG_TABLE
         └── LedgerLostError           LEDGER_LOST
 
@@ -157,6 +160,11 @@ from cdc_lakehouse.errors.source import (
     SourceTableMissingError,
     SourceWentBackError,
 )
+from cdc_lakehouse.errors.storage import (
+    DataFilesGoneError,
+    LogDamagedError,
+    LogTornError,
+)
 from cdc_lakehouse.errors.tree import (
     LakehouseError,
 )
@@ -174,6 +182,7 @@ __all__ = [
     "ConfigError",
     "ConnectUnavailableError",
     "DataError",
+    "DataFilesGoneError",
     "DecisionOutdatedError",
     "DeletedRowsKeptError",
     "DeletesLimitError",
@@ -196,6 +205,8 @@ __all__ = [
     "LedgerLostError",
     "LedgerVersionError",
     "LogCutError",
+    "LogDamagedError",
+    "LogTornError",
     "MissingConnectionError",
     "ModeChangedError",
     "NotFreshError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from cdc_lakehouse.lake.ledger import Ledger
@@ -49,6 +50,8 @@ class Told:
     ledger: Ledger | None
     stated: int | None = None
     """The version whose commit states `ledger`."""
+    stated_at: datetime | None = None
+    """When that was, by the clock of the writer."""
     foreign: tuple[ForeignCommit, ...] = ()
     """Newest first: those behind `stated`, then those that the step does not know (`Applied.follows`)."""
 
@@ -64,7 +67,7 @@ def told_by(commits: History, *, table: str) -> Told:
         operation = str(commit.get("operation", "unknown"))
         if ledger is None and operation not in KEEPS_THE_DATA:
             foreign.append(ForeignCommit(version, operation, _restored(operation, commit)))
-        told = told or (None if ledger is None else Told(ledger, version))
+        told = told or (None if ledger is None else Told(ledger, version, _time(commit)))
     return replace(told or Told(None), foreign=tuple(foreign))
 
 
@@ -84,6 +87,11 @@ def _follows(told: Told) -> int:
 
 def _version(commit: Mapping[str, Any]) -> int:
     return int(commit.get("version", -1))
+
+
+def _time(commit: Mapping[str, Any]) -> datetime | None:
+    milliseconds = commit.get("timestamp")
+    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def restored_by(commits: History, *, table: str) -> Told | None:

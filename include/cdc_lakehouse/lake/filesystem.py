@@ -6,9 +6,10 @@ of the process.
 
 from __future__ import annotations
 
+import os
 from functools import cache
 
-from pyarrow.fs import AwsStandardS3RetryStrategy, FileSystem, S3FileSystem
+from pyarrow.fs import AwsStandardS3RetryStrategy, FileSystem, LocalFileSystem, S3FileSystem
 
 from cdc_lakehouse.config.settings import Role, connection_from_environment
 from cdc_lakehouse.config.storage_settings import (
@@ -37,6 +38,16 @@ def filesystem_of(uri: str) -> tuple[FileSystem, str]:
 def is_object_store(uri: str) -> bool:
     """A file there appears whole and at once, and moving one is copying it."""
     return uri.startswith(_S3A)
+
+
+def sync_file(filesystem: FileSystem, path: str) -> None:
+    """Wait until a file is on the disk itself. An object store answers only when it keeps what it got."""
+    if isinstance(filesystem, LocalFileSystem):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def delta_options(uri: str) -> dict[str, str]:

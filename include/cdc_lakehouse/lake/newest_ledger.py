@@ -10,8 +10,9 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
-from pyarrow.fs import FileSystem, FileType
+from pyarrow.fs import FileSystem, FileType, LocalFileSystem
 
 from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.lake.commits import KEEPS_THE_DATA
@@ -21,6 +22,8 @@ from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 _MAINTENANCE = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 """What may stand on top of our newest step without a thought."""
 _MOST_COMMITS = 8
+_MOST_FILES = 64
+"""Of the newest commit, that an idle look asks for; whoever has work asks for all."""
 _WINDOW = 12
 """Versions that are asked for at once; Delta writes a checkpoint every ten."""
 
@@ -36,6 +39,8 @@ def newest_ledger(uri: str, *, table: str) -> Newest | None:
     try:
         filesystem, folder = filesystem_of(f"{uri}/_delta_log")
         version = _newest_version(filesystem, folder)
+        if version is not None and _may_be_torn(filesystem, folder, version):
+            return None
         ledger = None if version is None else _stated_by(filesystem, folder, version, table=table)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, LakehouseError):
         return None  # what cannot be read here is read, and told, by the long way
@@ -73,6 +78,22 @@ def _newest_version(filesystem: FileSystem, folder: str) -> int | None:
         if existing < window:
             return found
         start, window = start + window, window * 2
+
+
+def _may_be_torn(filesystem: FileSystem, folder: str, version: int) -> bool:
+    """Whether the commit behind it left its checksum only, or a file of this commit is not as it says: what a
+    loss of power leaves. An object store keeps what it has acknowledged."""
+    if not isinstance(filesystem, LocalFileSystem):
+        return False
+    commit = _read(filesystem, _commit(folder, version))
+    added = [json.loads(line)["add"] for line in commit.splitlines() if line.startswith(b'{"add"')][
+        :_MOST_FILES
+    ]
+    table = folder.rpartition("/")[0]
+    paths = [f"{table}/{unquote(add['path'])}" for add in added]
+    *found, checksum = filesystem.get_file_info([*paths, f"{folder}/{version + 1:020d}.crc"])
+    sizes = [add["size"] for add in added]
+    return checksum.type is FileType.File or [info.size for info in found] != sizes
 
 
 def _checkpointed(filesystem: FileSystem, folder: str) -> int:

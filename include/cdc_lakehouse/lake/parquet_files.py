@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
-from cdc_lakehouse.lake.filesystem import filesystem_of
+from cdc_lakehouse.lake.filesystem import filesystem_of, sync_file
 
 COMPRESSION = "snappy"
 ROW_GROUP_ROWS = 128 * 1024
@@ -92,10 +92,14 @@ class OpenParquetFile:
         return bool(self.stream.tell() >= FILE_BYTES)
 
     def close(self) -> ParquetFile:
-        """Asks the store what it holds now: a size that is not there would be committed for good."""
+        """Asks the store what it holds now: a size that is not there would be committed for good.
+
+        On a disk the file is there for good then: workers wait for it side by side, before the commit asks.
+        """
         self._write_waiting()
         self.writer.close()
         self.stream.close()
+        sync_file(self.filesystem, self.path)
         found = self.filesystem.get_file_info(self.path)
         return ParquetFile(self.name, found.size, found.mtime_ns // 1_000_000)
 

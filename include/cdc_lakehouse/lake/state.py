@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -17,7 +18,8 @@ from cdc_lakehouse.errors import (
     WrongTableError,
 )
 from cdc_lakehouse.lake.commits import ForeignCommit, Told, restored_by, tells_enough, told_by
-from cdc_lakehouse.lake.filesystem import delta_options
+from cdc_lakehouse.lake.damage import refuse_damage
+from cdc_lakehouse.lake.filesystem import delta_options, is_object_store
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 from cdc_lakehouse.lake.newest_ledger import ledger_at
 
@@ -36,6 +38,8 @@ class TableState:
     """Of the files that the version consists of."""
     stated: int | None = None
     """The version whose commit states `ledger`."""
+    stated_at: datetime | None = None
+    """When that was."""
     foreign: tuple[ForeignCommit, ...] = ()
     """Commits that changed data, are not ours and not known to `ledger`, newest first."""
     restored: Told | None = None
@@ -46,6 +50,8 @@ class TableState:
     """Its columns."""
     life: str = ""
     """Delta's id of the table: one that is made anew in the same folder has another."""
+    files: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    """Path -> size of each data file that the version consists of."""
 
     @property
     def seq(self) -> int:
@@ -91,12 +97,18 @@ def made_at(uri: str) -> datetime | None:
 
 
 def look_into(uri: str, *, table: str) -> TableState | None:
-    """The same without a judgement: who may heal a table has to see what is wrong with it."""
+    """The same without a judgement: who may heal a table has to see what is wrong with it.
+
+    Raises `LogTornError` or `LogDamagedError` for a log that does not tell where the table stands.
+    """
+    if not is_object_store(uri):
+        refuse_damage(uri, table=table)
     try:
         state = _state_of_one_moment(uri, table=table)
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as exc:
+        refuse_damage(uri, table=table)
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
     if state.ledger is not None and state.ledger.table != table:
         whose = f"{state.ledger.kind} of {state.ledger.pipeline}.{state.ledger.table}"
@@ -162,15 +174,30 @@ def _state(delta: DeltaTable, *, table: str) -> TableState:
     if len(commits) == _FIRST_LOOK and not tells_enough(commits, told):
         commits = delta.history()
         told = told_by(commits, table=table)
-    sizes = pa.table(delta.get_add_actions(flatten=True))["size_bytes"].to_pylist()
+    sizes = _sizes(delta)
     return TableState(
         version=version,
         ledger=told.ledger,
-        size_bytes=sum(sizes),
+        size_bytes=sum(sizes.values()),
         stated=told.stated,
+        stated_at=told.stated_at,
         foreign=told.foreign,
         restored=restored_by(commits, table=table) if told.foreign else None,
         step=delta.transaction_version(APPLICATION_ID),
         schema=pa.schema(delta.schema().to_arrow()),
         life=str(delta.metadata().id),
+        files=sizes,
     )
+
+
+def files_of(uri: str, *, version: int) -> Mapping[str, int]:
+    """Path -> size of each data file of one version, which the log must still tell."""
+    try:
+        return _sizes(DeltaTable(uri, version=version, storage_options=delta_options(uri)))
+    except (DeltaError, OSError) as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+
+
+def _sizes(delta: DeltaTable) -> dict[str, int]:
+    added = pa.table(delta.get_add_actions(flatten=True))
+    return dict(zip(added["path"].to_pylist(), added["size_bytes"].to_pylist(), strict=True))

@@ -13,6 +13,7 @@ from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.attempts import AttemptRecord, forget_ended, oldest_writer, read_attempts
+from cdc_lakehouse.lake.damage import refuse_missing_files
 from cdc_lakehouse.lake.state import is_there, read_state
 from cdc_lakehouse.maintenance.clean import clean_checkpoints
 from cdc_lakehouse.maintenance.forget import forget
@@ -87,8 +88,13 @@ def clean_tables(application: Application) -> list[TableResult]:
 
 
 def _existing(application: Application, table: Table) -> list[str]:
-    lake, name = application.lake, table.name
-    found = [uri for uri in (lake.bronze(name), lake.silver(name)) if read_state(uri, table=name) is not None]
+    """Their files are asked for too: a table that stands still is looked at by nobody else."""
+    lake, name, found = application.lake, table.name, []
+    for uri in (lake.bronze(name), lake.silver(name)):
+        state = read_state(uri, table=name)
+        if state is not None:
+            refuse_missing_files(uri, state.files, table=name)
+            found.append(uri)
     return [*found, *(uri for uri in lake.beside_silver(name) if is_there(uri))]
 
 

@@ -12,6 +12,8 @@ from cdc_lakehouse.config.models import Mode, OnQuarantine, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import LakehouseError, QuarantineOpenError
 from cdc_lakehouse.lake.confirmations import Confirmation
+from cdc_lakehouse.lake.damage import refuse_damage, refuse_missing_files
+from cdc_lakehouse.lake.filesystem import is_object_store
 from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
 from cdc_lakehouse.lake.names import Lake
@@ -134,6 +136,7 @@ def _standing(lake: Lake, table: Table, *, accepted: AcceptedDeletes | None) -> 
     bronze = read_state(lake.bronze(table.name), table=table.name)
     if bronze is None or bronze.ledger is None:
         return None
+    _refuse_damage(lake, table, bronze=bronze, silver=silver)
     held = bronze.ledger
     before = first_ledger(held) if silver is None or silver.ledger is None else silver.ledger
     if accepted is not None and not accepted.is_pending(before):
@@ -198,6 +201,16 @@ def _bronze_of(
         return newest
     seen = state_at(lake.bronze(ledger.table), accepted.bronze, table=ledger.table)
     return newest if seen is None or seen.ledger is None else (seen, seen.ledger)
+
+
+def _refuse_damage(lake: Lake, table: Table, *, bronze: TableState, silver: TableState | None) -> None:
+    """Tables beside silver are not healed: what their last commit said is nowhere else."""
+    refuse_missing_files(lake.bronze(table.name), bronze.files, table=table.name)
+    if silver is not None:
+        refuse_missing_files(lake.silver(table.name), silver.files, table=table.name)
+    for uri in lake.beside_silver(table.name):
+        if not is_object_store(uri):
+            refuse_damage(uri, table=table.name)
 
 
 def _idle(lake: Lake, bronze: Ledger, silver: Ledger, *, observation: Observation) -> TableResult:

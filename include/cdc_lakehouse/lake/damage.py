@@ -1,0 +1,228 @@
+"""What a loss of power leaves of a table: torn commits, checksums of lost commits, data files that are gone.
+
+A table returns to the version before a torn newest commit, as if the process had died before it: bronze reads
+those records again, silver applies them again. Everything else is an error that names the damage.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+from cdc_lakehouse.errors import DataFilesGoneError, LogDamagedError, LogTornError, StorageUnavailableError
+from cdc_lakehouse.lake.filesystem import filesystem_of, is_object_store
+
+logger = logging.getLogger(__name__)
+
+TORN = "_torn"
+"""The folder of a table to which torn pieces of its log are moved. VACUUM leaves it alone."""
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKSUM = re.compile(r"(\d{20})\.crc")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
+_SINGLE = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_POINTER = "_last_checkpoint"
+_MAGIC = b"PAR1"
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LogListing:
+    """Names of a log folder with their sizes, and what they say about its versions."""
+
+    sizes: Mapping[str, int]
+
+    @property
+    def commits(self) -> dict[int, str]:
+        return self._numbered(_COMMIT)
+
+    @property
+    def newest(self) -> int:
+        """-1 for a log without a commit."""
+        return max(self.commits, default=-1)
+
+    @property
+    def checkpoint(self) -> int:
+        """The newest that has something in it; -1 for none."""
+        return max(
+            (number for number, name in self._numbered(_CHECKPOINT).items() if self.sizes[name]), default=-1
+        )
+
+    @property
+    def newest_checkpoint_file(self) -> str | None:
+        found = self._numbered(_SINGLE)
+        return found[max(found)] if found else None
+
+    def missing(self) -> int | None:
+        """The first version behind the newest checkpoint without a commit, or with an empty one.
+
+        The newest commit may be empty: it is torn, which is another matter.
+        """
+        if self.newest < 0:
+            return None
+        commits = self.commits
+        first = self.checkpoint + 1 if self.checkpoint >= 0 else 0
+        return next(
+            (
+                version
+                for version in range(first, self.newest + 1)
+                if version not in commits or (version < self.newest and not self.sizes[commits[version]])
+            ),
+            None,
+        )
+
+    def checksums_beyond(self) -> tuple[str, ...]:
+        """Of versions whose commit is not there: they were written behind it."""
+        last = max(self.newest, self.checkpoint)
+        return tuple(name for number, name in self._numbered(_CHECKSUM).items() if number > last)
+
+    def _numbered(self, pattern: re.Pattern[str]) -> dict[int, str]:
+        matches = ((pattern.fullmatch(name), name) for name in self.sizes)
+        return {int(match[1]): name for match, name in matches if match is not None}
+
+
+def is_whole_commit(content: bytes) -> bool:
+    """Whether it has an action and each of its lines is one."""
+    lines = [line for line in content.splitlines() if line.strip()]
+    try:
+        return bool(lines) and all(isinstance(json.loads(line), dict) for line in lines)
+    except ValueError:
+        return False
+
+
+def refuse_damage(uri: str, *, table: str) -> None:
+    """Raises `LogTornError` for what `heal_torn_log` mends, `LogDamagedError` for what it does not."""
+    torn = _torn_files(uri)
+    if torn:
+        raise LogTornError(table=table, path=uri, names=", ".join(torn))
+    listing = _listing(uri)
+    missing = None if listing is None else listing.missing()
+    if missing is not None and not _is_there_now(uri, missing):
+        raise LogDamagedError(table=table, path=uri, version=missing)
+
+
+def heal_torn_log(uri: str, *, table: str) -> tuple[str, ...]:
+    """Move the torn files at the end of a log aside and return their names. A second call moves nothing.
+
+    Only on a disk, where a loss of power leaves such files; an object appears whole or not at all.
+    """
+    torn = _torn_files(uri)
+    if not torn or is_object_store(uri):
+        return ()
+    filesystem, folder = filesystem_of(uri)
+    try:
+        filesystem.create_dir(f"{folder}/{TORN}", recursive=True)
+        for name in torn:
+            _move_aside(filesystem, folder, name)
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    logger.warning("torn files of the log were moved aside", extra={"of": table, "uri": uri, "files": torn})
+    return torn
+
+
+def refuse_missing_files(uri: str, sizes: Mapping[str, int], *, table: str) -> None:
+    """Raises `DataFilesGoneError` unless each file of a version (path -> size) is there and whole."""
+    filesystem, folder = filesystem_of(uri)
+    try:
+        selector = FileSelector(folder, recursive=any("/" in path for path in sizes))
+        found = {
+            info.path: info.size for info in filesystem.get_file_info(selector) if info.type is FileType.File
+        }
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    gone = sorted(
+        path
+        for path, size in sizes.items()
+        if not urlsplit(path).scheme and found.get(f"{folder}/{unquote(path)}") != size
+    )
+    if gone:
+        back = _version_before(filesystem, folder, gone)
+        whole = f"version {back} had them all" if back is not None else "the log has no version without them"
+        first = ", ".join(gone[:_FEW])
+        raise DataFilesGoneError(table=table, path=uri, count=len(gone), first=first, whole=whole)
+
+
+def _torn_files(uri: str) -> tuple[str, ...]:
+    listing = _listing(uri)
+    if listing is None:
+        return ()
+    filesystem, folder = filesystem_of(uri)
+    torn = [name for name in listing.checksums_beyond() if not _is_there_now(uri, int(name.split(".")[0]))]
+    newest, checkpoint = listing.commits.get(listing.newest), listing.newest_checkpoint_file
+    try:
+        if newest is not None and not is_whole_commit(_read(filesystem, f"{folder}/_delta_log/{newest}")):
+            torn += [name for name in (newest, newest.replace(".json", ".crc")) if name in listing.sizes]
+        if checkpoint is not None and not _is_parquet(filesystem, f"{folder}/_delta_log/{checkpoint}"):
+            torn += [name for name in (checkpoint, _POINTER) if name in listing.sizes]
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    return tuple(torn)
+
+
+def _listing(uri: str) -> LogListing | None:
+    """None while there is no log."""
+    filesystem, folder = filesystem_of(uri)
+    try:
+        infos = filesystem.get_file_info(FileSelector(f"{folder}/_delta_log", allow_not_found=True))
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    sizes = {info.base_name: info.size for info in infos if info.type is FileType.File}
+    return LogListing(sizes) if sizes else None
+
+
+def _is_there_now(uri: str, version: int) -> bool:
+    """A listing is no snapshot: it can have a file, and lack one that was made before that."""
+    filesystem, folder = filesystem_of(uri)
+    try:
+        return bool(filesystem.get_file_info(f"{folder}/_delta_log/{version:020d}.json").size)
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+
+
+def _move_aside(filesystem: FileSystem, folder: str, name: str) -> None:
+    """And what Hadoop keeps beside it, which would spoil the next file of this name."""
+    path, target = f"{folder}/_delta_log/{name}", f"{folder}/{TORN}/{name}.{secrets.token_hex(4)}"
+    is_commit = _COMMIT.fullmatch(name) is not None
+    try:
+        if is_commit and is_whole_commit(_read(filesystem, path)):
+            return  # another attempt was faster, and has committed this version again
+        filesystem.move(path, target)
+    except FileNotFoundError:
+        return
+    if is_commit and is_whole_commit(_read(filesystem, target)):
+        os.link(target, path)  # it did so between the two lines above; nobody else can have taken the version
+    with suppress(FileNotFoundError):
+        filesystem.delete_file(f"{folder}/_delta_log/.{name}.crc")
+
+
+def _is_parquet(filesystem: FileSystem, path: str) -> bool:
+    with filesystem.open_input_file(path) as stream:
+        size = stream.size()
+        return bool(size >= 2 * len(_MAGIC) and stream.read_at(len(_MAGIC), size - len(_MAGIC)) == _MAGIC)
+
+
+def _version_before(filesystem: FileSystem, folder: str, paths: list[str]) -> int | None:
+    """The version before the first commit that added one of them; None where the log does not tell."""
+    log = f"{folder}/_delta_log"
+    names = sorted(info.base_name for info in filesystem.get_file_info(FileSelector(log)))
+    wanted = set(paths)
+    for name in names:
+        if (match := _COMMIT.fullmatch(name)) is None:
+            continue
+        for line in _read(filesystem, f"{log}/{name}").splitlines():
+            if line.startswith(b'{"add"') and json.loads(line)["add"]["path"] in wanted:
+                return int(match[1]) - 1 if int(match[1]) > 0 else None
+    return None
+
+
+def _read(filesystem: FileSystem, path: str) -> bytes:
+    with filesystem.open_input_stream(path) as stream:
+        return bytes(stream.read())

@@ -1,0 +1,157 @@
+"""What a loss of power leaves of a table, made by hand on real tables: healed, or red with a way out."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from chain import Chain  # type: ignore[import-not-found]
+from orders import EMPTY, ORDERS, know, notes, order, planned  # type: ignore[import-not-found]
+
+from cdc_lakehouse.bronze.decided import NOTHING, Decided
+from cdc_lakehouse.bronze.planning import standing
+from cdc_lakehouse.contract import ExitCode, Job, TableResult, TableStatus
+from cdc_lakehouse.errors import DataFilesGoneError, LogTornError
+from cdc_lakehouse.lake.damage import TORN
+from cdc_lakehouse.lake.newest_ledger import newest_ledger
+from cdc_lakehouse.lake.state import foreign_name, look_into
+from cdc_lakehouse.silver.job import merge_tables
+
+RECORDS = [order(0, 0, note="zero"), order(1, 1, note="one"), order(2, 0, op="u", note="new")]
+BRONZE = {0: "zero", 1: "one", 2: "new"}
+SILVER = {0: "new", 1: "one"}
+
+
+def newest_commit(uri: str) -> Path:
+    return max((Path(urlsplit(uri).path) / "_delta_log").glob("*.json"))
+
+
+def newest_data(uri: str) -> Path:
+    """The file that the newest commit added."""
+    _, _, rest = newest_commit(uri).read_text().rpartition('"add":{"path":"')
+    return Path(urlsplit(uri).path) / rest.partition('"')[0]
+
+
+def empty(uri: str) -> None:
+    newest_commit(uri).write_bytes(b"")
+
+
+def half(uri: str) -> None:
+    content = newest_commit(uri).read_bytes()
+    newest_commit(uri).write_bytes(content[: len(content) // 2])
+
+
+def zeros(uri: str) -> None:
+    newest_commit(uri).write_bytes(bytes(newest_commit(uri).stat().st_size))
+
+
+def lost(uri: str) -> None:
+    """Its checksum, which was written behind it, is there."""
+    newest_commit(uri).unlink()
+
+
+TEARS = pytest.mark.parametrize("tear", [empty, half, zeros, lost])
+
+
+@pytest.fixture(scope="module")
+def template(engine, tmp_path_factory) -> Chain:
+    chain = Chain(engine, root=tmp_path_factory.mktemp("torn").as_uri())
+    know(chain)
+    chain.ingest(ORDERS, RECORDS[:2])
+    chain.merge(ORDERS)
+    chain.ingest(ORDERS, RECORDS[2:])
+    chain.merge(ORDERS)
+    return chain
+
+
+@pytest.fixture
+def lake(template: Chain, tmp_path: Path) -> Chain:
+    """Bronze and silver have two steps each; nothing is left to do."""
+    return template.copied_to(tmp_path)
+
+
+def merged(chain: Chain) -> TableResult:
+    (result,) = merge_tables(chain.application(ORDERS, job=Job.SILVER_MERGE))
+    return result
+
+
+@TEARS
+def test_bronze_goes_back_behind_a_torn_commit_and_reads_its_records_again(lake, tear: Callable[[str], None]):
+    uri = lake.lake.bronze("orders")
+    tear(uri)
+
+    assert newest_ledger(uri, table="orders") is None
+    with pytest.raises(LogTornError):
+        standing(uri, EMPTY, decided=NOTHING, session=None)
+    plan = planned(lake, held=(0, 3))
+    result = lake.ingest(ORDERS, RECORDS[2:], plan=plan)
+
+    assert (plan.backlog, result.status) == (1, TableStatus.ADVANCED)
+    assert notes(lake.bronze(ORDERS)) == BRONZE
+    assert list((Path(urlsplit(uri).path) / TORN).iterdir()) != []
+    assert merged(lake).error is None
+    assert notes(lake.silver(ORDERS)) == SILVER
+
+
+@TEARS
+def test_silver_goes_back_behind_a_torn_commit_and_is_merged_again(lake, tear: Callable[[str], None]):
+    tear(lake.lake.silver("orders"))
+
+    result = merged(lake)
+
+    assert (result.error, result.status) == (None, TableStatus.ADVANCED)
+    assert notes(lake.silver(ORDERS)) == SILVER
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, cut], ids=["gone", "cut"])
+def test_no_look_at_bronze_is_idle_and_no_ingest_green_without_a_data_file(lake, harm):
+    uri = lake.lake.bronze("orders")
+    harm(newest_data(uri))
+
+    assert newest_ledger(uri, table="orders") is None
+    with pytest.raises(DataFilesGoneError) as caught:
+        planned(lake, held=(0, 4))
+
+    assert (caught.value.count, caught.value.whole) == (1, "version 1 had them all")
+
+
+def test_a_bronze_that_is_restored_to_the_version_that_is_named_reads_on_from_there(lake):
+    uri = lake.lake.bronze("orders")
+    newest_data(uri).unlink()
+    lake.sql("RESTORE TABLE {t} TO VERSION AS OF 1", uri)
+
+    state = look_into(uri, table="orders")
+    assert state is not None
+    decided = Decided(acknowledge_foreign=frozenset({foreign_name(state)}))
+    plan = planned(lake, decided, held=(0, 3))
+    lake.ingest(ORDERS, RECORDS[2:], plan=plan)
+
+    assert notes(lake.bronze(ORDERS)) == BRONZE
+    assert merged(lake).error is None
+    assert notes(lake.silver(ORDERS)) == SILVER
+
+
+@pytest.mark.parametrize("layer", ["bronze", "silver"])
+def test_no_merge_is_green_without_a_data_file(lake, layer):
+    newest_data(getattr(lake.lake, layer)("orders")).unlink()
+
+    result = merged(lake)
+
+    assert result.error is not None
+    assert (result.error.code, result.error.exit_code) == ("DATA_FILES_GONE", ExitCode.DATA)
+
+
+def test_a_silver_whose_folder_is_deleted_is_computed_anew(lake):
+    folder = Path(urlsplit(lake.lake.silver("orders")).path)
+    newest_data(folder.as_uri()).unlink()
+    shutil.rmtree(folder)
+
+    assert merged(lake).error is None
+    assert notes(lake.silver(ORDERS)) == SILVER

@@ -1,0 +1,163 @@
+"""What a log folder says about its own damage, and what may be moved out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from delta_logs import commit_of, foreign, ledger_of, write_log  # type: ignore[import-not-found]
+
+from cdc_lakehouse.errors import LogDamagedError, LogTornError
+from cdc_lakehouse.lake.damage import (
+    TORN,
+    LogListing,
+    heal_torn_log,
+    is_whole_commit,
+    refuse_damage,
+)
+from cdc_lakehouse.lake.filesystem import filesystem_of, sync_file
+from cdc_lakehouse.lake.newest_ledger import newest_ledger
+from cdc_lakehouse.lake.state import read_state
+
+FIRST = ledger_of("orders", topic="shop.orders", end=5)
+
+
+def commit(version: int) -> str:
+    return f"{version:020d}.json"
+
+
+def listing(*commits: int, empty: int | None = None, **more: int) -> LogListing:
+    names = {commit(version): 0 if version == empty else 100 for version in commits}
+    return LogListing(
+        {**names, **{f"{int(n[1:]):020d}.checkpoint.parquet": size for n, size in more.items()}}
+    )
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    uri = (tmp_path / "orders").as_uri()
+    write_log(uri, commit_of(FIRST), *[foreign("OPTIMIZE") for _ in range(3)])
+    return uri
+
+
+def log_of(uri: str) -> Path:
+    return Path(uri.removeprefix("file://"), "_delta_log")
+
+
+@pytest.mark.parametrize(
+    ("listing", "missing"),
+    [
+        (listing(0, 1, 2), None),
+        (listing(0, 1, 3), 2),
+        (listing(1, 2), 0),
+        (listing(0, 1, 2, empty=1), 1),
+        (listing(0, 1, 2, empty=2), None),  # torn, not damaged
+        (listing(0, 2, 3, c1=50), None),  # a checkpoint has what its versions said
+        (listing(8, 9, c8=50), None),  # what is older has expired
+        (listing(8, 9, c8=0), 0),
+        (listing(8, 10, c8=50), 9),
+        (LogListing({}), None),
+    ],
+)
+def test_a_version_that_newer_ones_build_on_is_missed(listing, missing):
+    assert listing.missing() == missing
+
+
+@pytest.mark.parametrize(
+    ("content", "is_whole"),
+    [
+        (b'{"commitInfo":{}}\n{"add":{}}\n', True),
+        (b'{"commitInfo":{}}', True),
+        (b"", False),
+        (b"\n", False),
+        (b"\0" * 40, False),
+        (b'{"commitInfo":{}}\n{"add":', False),
+        (b'{"commitInfo":{}}\n\0\0', False),
+        (b"7", False),
+    ],
+)
+def test_a_commit_is_whole_when_each_line_is_an_action(content, is_whole):
+    assert is_whole_commit(content) is is_whole
+
+
+def test_a_sound_log_is_left_alone(uri):
+    refuse_damage(uri, table="orders")
+
+    assert heal_torn_log(uri, table="orders") == ()
+
+
+def test_a_torn_commit_is_moved_aside_once_with_what_lies_beside_it(uri):
+    log = log_of(uri)
+    (log / commit(4)).write_text("half a li")
+    for name in ("00000000000000000004.crc", ".00000000000000000004.crc.crc", f".{commit(4)}.crc"):
+        (log / name).write_text("sum")
+
+    with pytest.raises(LogTornError):
+        read_state(uri, table="orders")
+    healed = heal_torn_log(uri, table="orders")
+
+    assert healed == (commit(4), "00000000000000000004.crc")
+    assert sorted(path.name for path in log.iterdir()) == [commit(version) for version in range(4)]
+    assert len(list((log.parent / TORN).iterdir())) == 2
+    assert heal_torn_log(uri, table="orders") == ()
+    state = read_state(uri, table="orders")
+    assert state is not None
+    assert (state.version, state.ledger) == (3, FIRST)
+
+
+def test_a_version_that_another_attempt_has_committed_again_is_left_alone(uri, monkeypatch):
+    """Both saw the torn commit; the other one moved it aside and committed before this one moves."""
+    monkeypatch.setattr("cdc_lakehouse.lake.damage._torn_files", lambda uri: (commit(3),))
+
+    heal_torn_log(uri, table="orders")
+
+    assert (log_of(uri) / commit(3)).exists()
+
+
+def test_a_torn_checkpoint_is_moved_aside_and_its_pointer(uri):
+    log = log_of(uri)
+    (log / "00000000000000000003.checkpoint.parquet").write_bytes(b"PAR1 and no end")
+    (log / "_last_checkpoint").write_text('{"version": 3, "size": 4}')
+
+    assert heal_torn_log(uri, table="orders") == (
+        "00000000000000000003.checkpoint.parquet",
+        "_last_checkpoint",
+    )
+    assert read_state(uri, table="orders") is not None
+
+
+def test_a_commit_that_is_missed_below_newer_ones_is_not_healed(uri):
+    (log_of(uri) / commit(2)).unlink()
+
+    assert heal_torn_log(uri, table="orders") == ()
+    with pytest.raises(LogDamagedError) as caught:
+        read_state(uri, table="orders")
+    assert caught.value.version == 2
+
+
+def test_the_checksum_of_a_version_that_is_lost_leaves_the_short_look_without_an_answer(uri):
+    assert newest_ledger(uri, table="orders") is not None
+
+    (log_of(uri) / "00000000000000000005.crc").write_text("of a version that would follow a lost one")
+    (log_of(uri) / "00000000000000000004.crc").write_text("of a lost version")
+
+    assert newest_ledger(uri, table="orders") is None
+
+
+def test_a_worker_waits_until_its_file_is_on_the_disk(tmp_path, monkeypatch):
+    synced: list[str] = []
+    monkeypatch.setattr("os.fsync", lambda file: synced.append(Path(f"/proc/self/fd/{file}").readlink().name))
+    (tmp_path / "rows.parquet").write_text("rows")
+
+    sync_file(*filesystem_of((tmp_path / "rows.parquet").as_uri()))
+
+    assert synced == ["rows.parquet"]
+
+
+def test_a_version_that_appears_while_the_log_is_listed_is_not_missed(uri, monkeypatch):
+    """A listing can lack a commit and have a file that was written behind it."""
+    seen = {commit(version): 100 for version in (0, 1, 3)} | {"00000000000000000003.crc": 9}
+    for sizes in (seen, {commit(0): 100, "00000000000000000003.crc": 9}):
+        monkeypatch.setattr("cdc_lakehouse.lake.damage._listing", lambda uri, sizes=sizes: LogListing(sizes))
+
+        refuse_damage(uri, table="orders")
