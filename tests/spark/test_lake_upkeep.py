@@ -11,13 +11,17 @@ from urllib.parse import urlsplit
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
 from deltalake import DeltaTable
-from orders import ORDERS, SOURCE, know, notes, order  # type: ignore[import-not-found]
+from orders import ORDERS, SOURCE, know, notes, order, planned  # type: ignore[import-not-found]
 
-from cdc_lakehouse.contract import Job, TableStatus
+from cdc_lakehouse.bronze.decided import Decided
+from cdc_lakehouse.contract import Job, TableResult, TableStatus
+from cdc_lakehouse.errors import ForeignCommitError, ForeignRowsError
 from cdc_lakehouse.lake.ledger import Ledger
-from cdc_lakehouse.lake.state import TableState, read_state
+from cdc_lakehouse.lake.state import TableState, foreign_name, look_into, read_state
+from cdc_lakehouse.lake.tables import properties_of
 from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.job import optimize_tables, vacuum_tables
+from cdc_lakehouse.maintenance.restate import DEEP
 from cdc_lakehouse.maintenance.vacuum import vacuum
 
 
@@ -120,7 +124,7 @@ def test_vacuum_keeps_files_as_long_as_the_pipeline_says(small_files, retention,
 
     (result,) = vacuum_tables(small_files.application(ORDERS, job=Job.VACUUM, vacuum_retention=retention))
 
-    assert result.counts == {"tables": 3, "skipped": 0}
+    assert result.counts == {"tables": 3, "skipped": 0, "restated": 0}
     assert files_in(uri) == left
 
 
@@ -150,3 +154,99 @@ def test_a_table_that_does_not_exist_yet_is_left_alone(chain):
     (result,) = optimize_tables(chain.application(ORDERS, job=Job.OPTIMIZE))
 
     assert result.counts == {"tables": 0, "skipped": 0}
+
+
+def vacuumed(chain: Chain) -> TableResult:
+    (result,) = vacuum_tables(chain.application(ORDERS, job=Job.VACUUM))
+    return result
+
+
+def make_deep(chain: Chain, uri: str) -> None:
+    """As after some nights of maintenance on a table that stands still."""
+    for number in range(DEEP):
+        chain.sql(f"ALTER TABLE {{t}} SET TBLPROPERTIES ('night' = '{number}')", uri)
+
+
+def forget_commits_below(uri: str, version: int, chain: Chain) -> None:
+    """What Delta does with commits that are older than the retention of the log."""
+    log = chain.session._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(chain.session._jsparkSession, uri)
+    log.checkpoint()
+    for path in (Path(urlsplit(uri).path) / "_delta_log").glob("*.json"):
+        if int(path.stem) < version:
+            path.unlink()
+
+
+def test_a_table_that_stands_still_keeps_its_ledger_when_its_log_expires(small_files):
+    uris = small_files.lake.bronze("orders"), small_files.lake.silver("orders")
+    before = [ledger_at(uri) for uri in uris]
+    for uri in uris:
+        make_deep(small_files, uri)
+
+    assert vacuumed(small_files).counts["restated"] == 2
+    for uri in uris:
+        stated = state_at(uri).stated
+        assert stated is not None
+        forget_commits_below(uri, stated, small_files)
+    behind = [ledger_at(uri) for uri in uris]
+
+    assert [(old.seq, old.attempt, old.sources) for old in before] == [
+        (new.seq, new.attempt, new.sources) for new in behind
+    ]
+    assert vacuumed(small_files).counts["restated"] == 0
+    small_files.ingest(ORDERS, [order(10, 0, op="u", note="later")])
+    small_files.merge(ORDERS)
+    assert notes(small_files.silver(ORDERS)) == {**KEPT, 0: "later"}
+
+
+def test_maintenance_keeps_a_month_of_the_log_of_tables_with_a_ledger(small_files):
+    vacuumed(small_files)
+
+    kept = [
+        properties_of(uri)["delta.logRetentionDuration"]
+        for uri in (small_files.lake.bronze("orders"), small_files.lake.tombstones("orders"))
+    ]
+
+    assert kept == ["interval 30 days", "interval 365 days"]
+
+
+@pytest.mark.parametrize("layer", ["bronze", "silver"])
+def test_a_ledger_that_was_stated_again_covers_no_foreign_change(small_files, layer):
+    uri = getattr(small_files.lake, layer)("orders")
+    make_deep(small_files, uri)
+    vacuumed(small_files)
+
+    small_files.sql("DELETE FROM {t}", uri)
+
+    with pytest.raises(ForeignCommitError):
+        state_at(uri)
+
+
+def test_a_ledger_is_not_stated_again_over_a_foreign_change(small_files):
+    uri = small_files.lake.bronze("orders")
+    make_deep(small_files, uri)
+    small_files.sql("DELETE FROM {t} WHERE offset = 1", uri)
+
+    result = vacuumed(small_files)
+
+    assert result.error is not None
+    assert result.error.code == "FOREIGN_COMMIT"
+
+
+@pytest.mark.parametrize("is_vacuumed", [False, True])
+def test_rows_deleted_by_hand_weeks_after_our_last_commit_are_acknowledged(small_files, is_vacuumed):
+    uri = small_files.lake.bronze("orders")
+    make_older(uri, days=20)
+    small_files.sql("DELETE FROM {t} WHERE offset = 1", uri)
+    state = look_into(uri, table="orders")
+    assert state is not None
+    decided = Decided(acknowledge_foreign=frozenset({foreign_name(state)}))
+    if is_vacuumed:
+        vacuum(small_files.engine.isolated(), uri, retention=timedelta(0))
+        with pytest.raises(ForeignRowsError) as caught:
+            planned(small_files, decided, held=(0, 10))
+        assert "data file(s) of that version are gone" in caught.value.problem
+        return
+
+    plan = planned(small_files, decided, held=(0, 10))
+
+    assert plan.ledger.sources[SOURCE][0].gaps == ((1, 2),)

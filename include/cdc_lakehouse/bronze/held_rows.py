@@ -8,9 +8,11 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.bronze.standing import Difference, Present
-from cdc_lakehouse.errors import LedgerLostError
+from cdc_lakehouse.errors import DataFilesGoneError, ForeignRowsError, LedgerLostError
 from cdc_lakehouse.lake.coordinates import TOPIC_ID, with_topic_id
+from cdc_lakehouse.lake.damage import refuse_missing_files
 from cdc_lakehouse.lake.ledger import Ledger, first_incarnations, topic_of
+from cdc_lakehouse.lake.state import files_of
 
 _PLACE = ("source", "partition")
 
@@ -26,6 +28,7 @@ def held_rows(session: SparkSession, uri: str, *, table: str) -> Present:
 
 def changed_rows(session: SparkSession, uri: str, *, ours: Ledger, stated: int) -> Difference:
     """The coordinates of the table now beside those of version `stated`, whose ledger is `ours`."""
+    _refuse_missing_version(uri, table=ours.table, stated=stated)
     firsts = {topic_of(source): source.rpartition("@")[2] for source in first_incarnations(ours)}
     incarnation = F.coalesce(TOPIC_ID, *(F.when(F.col("topic") == t, F.lit(i)) for t, i in firsts.items()))
     reader = session.read.format("delta")
@@ -36,6 +39,15 @@ def changed_rows(session: SparkSession, uri: str, *, ours: Ledger, stated: int) 
     strange = both.where(F.col("was").isNull() | (F.col("times") > 1)).count()
     held = now.groupBy(*_PLACE).agg(F.min("offset").alias("first"), F.max("offset").alias("last")).collect()
     return Difference(lost=_spans(_islands(both).collect()), held=_present(held), strange=strange)
+
+
+def _refuse_missing_version(uri: str, *, table: str, stated: int) -> None:
+    """Rows that changed are told by the files of our version only: VACUUM may have taken them."""
+    try:
+        refuse_missing_files(uri, files_of(uri, version=stated), table=table)
+    except DataFilesGoneError as exc:
+        problem = f"{exc.count} data file(s) of that version are gone; rebuild the table (runbook)"
+        raise ForeignRowsError(table=table, ours=stated, problem=problem) from exc
 
 
 def _rows(table: DataFrame, incarnation: Column) -> DataFrame:

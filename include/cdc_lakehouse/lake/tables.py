@@ -9,13 +9,13 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from cdc_lakehouse.config.values import LOG_RETENTION_DAYS
 from cdc_lakehouse.lake.delta_transaction import NTZ_FEATURE, create_table
 from cdc_lakehouse.lake.filesystem import delta_options
 from cdc_lakehouse.lake.names import literal, quoted
 
-LOG_RETENTION = f"interval {LOG_RETENTION_DAYS} days"
-"""Maintenance states the ledger of a quiet table again before the commit that has it expires."""
+LOG_RETENTION = "interval 365 days"
+"""The newest ledger must outlive any time a table may stand still. Maintenance, which states ledgers again,
+shortens it for tables that have one."""
 
 
 def create_if_missing(

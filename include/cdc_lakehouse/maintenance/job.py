@@ -10,7 +10,7 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Table
-from cdc_lakehouse.config.values import duration
+from cdc_lakehouse.config.values import LOG_RETENTION_DAYS, duration
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.attempts import AttemptRecord, forget_ended, oldest_writer, read_attempts
 from cdc_lakehouse.lake.damage import refuse_missing_files
@@ -18,6 +18,7 @@ from cdc_lakehouse.lake.state import is_there, read_state
 from cdc_lakehouse.maintenance.clean import clean_checkpoints
 from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.optimize import optimize
+from cdc_lakehouse.maintenance.restate import is_due, restate
 from cdc_lakehouse.maintenance.vacuum import vacuum
 
 logger = logging.getLogger(__name__)
@@ -43,21 +44,37 @@ def vacuum_tables(application: Application) -> list[TableResult]:
 
     def work(table: Table) -> TableResult:
         started = time.monotonic()
-        uris, skipped = _existing(application, table), 0
-        if not application.request.dry_run and application.lake.tombstones(table.name) in uris:
+        uris = _existing(application, table)
+        counts = {"tables": len(uris), "skipped": 0}
+        if application.request.dry_run:
+            return _done(table, counts, started=started)
+        tombstones = application.lake.tombstones(table.name)
+        if tombstones in uris:
             before = datetime.now(UTC) - forgotten
-            skipped += not forget(
-                application.session(), application.lake.tombstones(table.name), before=before
-            )
+            counts["skipped"] += not forget(application.session(), tombstones, before=before)
+        counts["restated"] = _restate_ledgers(application, table)
         if spared_for is not None:
             facts = {"running": spared_for.attempt, "began": spared_for.began.isoformat()}
             logger.warning("files are kept: an attempt has run longer than the retention", extra=facts)
-            return _done(table, {"tables": len(uris), "skipped": len(uris)}, started=started)
-        for uri in () if application.request.dry_run else uris:
-            vacuum(application.spark.isolated(), uri, retention=retention)
-        return _done(table, {"tables": len(uris), "skipped": skipped}, started=started)
+            return _done(table, {**counts, "skipped": len(uris)}, started=started)
+        beside = application.lake.beside_silver(table.name)
+        for uri in uris:
+            log_retention = None if uri in beside else timedelta(days=LOG_RETENTION_DAYS)
+            session = application.spark.isolated()
+            vacuum(session, uri, retention=retention, log_retention=log_retention)
+        return _done(table, counts, started=started)
 
     return each_table(with_discovered(application), work)
+
+
+def _restate_ledgers(application: Application, table: Table) -> int:
+    """How many of bronze's and silver's ledgers were stated again before their commits expire."""
+    restated = 0
+    for uri in (application.lake.bronze(table.name), application.lake.silver(table.name)):
+        state = read_state(uri, table=table.name)
+        if state is not None and is_due(state, now=datetime.now(UTC)):
+            restated += restate(application.session(), uri, state)
+    return restated
 
 
 def _attempt_older_than(retention: timedelta, application: Application) -> AttemptRecord | None:

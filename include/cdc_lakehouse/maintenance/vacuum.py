@@ -9,18 +9,24 @@ from pyspark.sql import SparkSession
 
 from cdc_lakehouse.lake.names import literal, quoted
 
-_PROPERTY = "delta.deletedFileRetentionDuration"
+_FILES = "delta.deletedFileRetentionDuration"
+_LOG = "delta.logRetentionDuration"
 
 
-def vacuum(session: SparkSession, uri: str, *, retention: timedelta) -> None:
-    """Less than seven days only because the pipeline says so in writing. A second call deletes nothing.
+def vacuum(
+    session: SparkSession, uri: str, *, retention: timedelta, log_retention: timedelta | None = None
+) -> None:
+    """Delete files that left the table before `retention`. A second call deletes nothing.
 
     Delta ignores the hours given to VACUUM: what counts is the table's own property, for VACUUM and
-    for how far back a reader may go.
+    for how far back a reader may go. `log_retention` is for tables whose ledger is stated again.
     """
     table = DeltaTable.forPath(session, uri)
-    wanted = f"interval {retention // timedelta(minutes=1)} minutes"
-    if table.detail().select("properties").collect()[0]["properties"].get(_PROPERTY) != wanted:
-        pair = f"{literal(_PROPERTY)} = {literal(wanted)}"
-        session.sql(f"ALTER TABLE {quoted('delta', uri)} SET TBLPROPERTIES ({pair})")
+    wanted = {_FILES: f"interval {retention // timedelta(minutes=1)} minutes"}
+    if log_retention is not None:
+        wanted[_LOG] = f"interval {log_retention // timedelta(days=1)} days"
+    properties = table.detail().select("properties").collect()[0]["properties"]
+    if any(properties.get(name) != value for name, value in wanted.items()):
+        pairs = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in wanted.items())
+        session.sql(f"ALTER TABLE {quoted('delta', uri)} SET TBLPROPERTIES ({pairs})")
     table.vacuum()
