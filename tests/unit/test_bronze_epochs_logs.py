@@ -20,6 +20,7 @@ from epoch_batches import (  # type: ignore[import-not-found]
     SECOND_SOURCE,
     UNKNOWN_PAST,
     Bronze,
+    Read,
     Streamed,
     line,
     streaming,
@@ -98,6 +99,21 @@ def test_a_snapshot_explains_the_new_slot_behind_it_in_all_partitions():
     assert bronze.takes({P0: [UNKNOWN_PAST, NEW], P1: [AGAIN, UNKNOWN_PAST]}) == [1]
     assert (bronze.epochs(0), bronze.epochs(1)) == ([0, 0, 1, 1], [0, 0, 1, 1])
     assert [each["why"] for each in bronze.ledger.decisions["epochs_opened"]] == ["full snapshot"]
+
+
+def test_a_slot_behind_events_of_an_expected_epoch_opens_the_next_one():
+    """The events at 2 and 3 came behind the snapshot of transaction 30, of which the partition has no row."""
+    bronze = Bronze.empty()
+    first = [
+        Read(10, slot=110),
+        Read(20, slot=120),
+        Streamed(None, 140),
+        Streamed(145, 150),
+        Streamed(None, 155),
+    ]
+
+    assert bronze.takes({P0: first, P1: [Read(30, slot=130), Read(40, slot=160)]}) == [1, 2, 3]
+    assert bronze.epochs(0) == [0, 1, 2, 2, 3]
 
 
 def test_a_snapshot_that_comes_behind_a_new_slot_of_another_partition_is_of_its_epoch():

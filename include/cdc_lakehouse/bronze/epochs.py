@@ -138,11 +138,23 @@ class _Walk:
 
     def _take_run(self, partition: PartitionEpochs, run: LogRun) -> None:
         if partition.begins_anew(run):
-            opens = not partition.is_on_its_way(self.newest, at=run.first)
+            opens = not self._shows_the_newest(partition, run)
             if opens:
                 self._open(None, {each.source for each in self.partitions.values()})
             partition.enter(self.newest, at=run.first, tx_id=None, opened=opens)
         partition.take(run)
+
+    def _shows_the_newest(self, partition: PartitionEpochs, run: LogRun) -> bool:
+        """Whether the new slot that begins with `run` is that of the newest epoch, which the partition has
+        still to enter.
+
+        It is a later slot where events before the run were already sent behind the snapshot of that epoch.
+        """
+        if not partition.is_on_its_way(self.newest, at=run.first):
+            return False
+        others = (each for each in self.partitions.values() if each.source == partition.source)
+        sinces = [since for other in others for epoch, since in other.sinces() if epoch == self.newest]
+        return not sinces or not partition.has_streamed_behind(min(sinces))
 
     def _take_snapshot(self, starts: Sequence[tuple[PartitionEpochs, SnapshotStart]]) -> None:
         tx_id, own = starts[0][1].tx_id, {partition.source for partition, _ in starts}

@@ -192,10 +192,13 @@ class PartitionEpochs:
     def holds_behind(self, since: Since, *, below: int) -> bool:
         """Whether batches before this one hold events that were sent behind a snapshot, in an epoch `below`
         that of its rows."""
-        log = self.before.log
-        if log is None or log.last is None or _at(self.settled, self.before.end - 1) >= below:
+        if _at(self.settled, self.before.end - 1) >= below:
             return False
-        return (max(log.last[0], log.row) if since.is_new_slot else log.last[0]) >= since.commit
+        return _reaches_behind(self.before.log, since)
+
+    def has_streamed_behind(self, since: Since) -> bool:
+        """Whether what was streamed here up to now, in the batch too, was sent behind a snapshot."""
+        return _reaches_behind(self.log, since)
 
     def enter(
         self, epoch: int, *, at: int, tx_id: int | None, opened: bool, since: Since | None = None
@@ -275,6 +278,12 @@ def _is_before(run: LogRun, since: Since) -> bool:
     if run.commits[1] == 0:
         return not since.is_new_slot
     return run.commits[1] < since.commit
+
+
+def _reaches_behind(log: Log | None, since: Since) -> bool:
+    if log is None or log.last is None:
+        return False
+    return (max(log.last[0], log.row) if since.is_new_slot else log.last[0]) >= since.commit
 
 
 def _at(boundaries: Iterable[Boundary], offset: int) -> int:
