@@ -102,7 +102,7 @@ def test_a_batch_without_an_event_advances_the_ledger(level):
 
 def test_files_of_events_at_other_places_are_not_read(level):
     for path in Path(urlsplit(level.lake.silver("orders")).path).glob("*.parquet"):
-        path.unlink()
+        path.write_bytes(bytes(path.stat().st_size))  # as large as before, and no Parquet
     level.ingest(ORDERS, [order(4, 3, note="three")])
 
     result = level.merge(APPENDED)

@@ -84,7 +84,7 @@ def test_a_bronze_that_is_as_it_was_is_not_looked_at_again(chain):
     assert read_state(chain.lake.silver(ORDERS.name), table=ORDERS.name) == before
 
 
-def test_a_bronze_that_was_made_again_without_a_column_leaves_it_null(chain):
+def test_a_bronze_that_was_made_again_without_a_column_keeps_what_was_sent_last(chain):
     chain.ingest(ORDERS, [order(7, 7, note="seven", priority=7, writer=NEW)])
     chain.merge(ORDERS)
     shutil.rmtree(folder(chain))
@@ -96,4 +96,4 @@ def test_a_bronze_that_was_made_again_without_a_column_leaves_it_null(chain):
     chain.merge(ORDERS)
 
     rows = {row["id"]: (row["note"], row["priority"]) for row in chain.silver(ORDERS)}
-    assert rows[7] == ("without it", None)
+    assert rows[7] == ("without it", 7)
