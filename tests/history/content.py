@@ -14,6 +14,7 @@ from psycopg import IsolationLevel
 from history.shapes import Column, shape_of  # type: ignore[import-not-found]
 from history.tables import SCHEMA, Table  # type: ignore[import-not-found]
 
+_NOW = "SELECT pg_current_wal_insert_lsn()::text, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 Texts = tuple[str | None, ...]
 
 
@@ -34,6 +35,8 @@ class QuietPoint:
     number: int
     lsn: str
     """Every change below it is in `contents`, and none above it."""
+    moment: int
+    """The same by the source's clock, in microseconds since 1970 UTC."""
     contents: tuple[Content, ...]
 
 
@@ -42,8 +45,8 @@ def quiet_point(connection: psycopg.Connection[Any], tables: tuple[Table, ...], 
     connection.isolation_level = IsolationLevel.REPEATABLE_READ
     with connection.transaction():
         contents = tuple(_content(connection, table) for table in tables)
-        (lsn,) = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone() or ("",)
-    return QuietPoint(number, str(lsn), contents)
+        (lsn, moment) = connection.execute(_NOW).fetchone() or ("", 0)
+    return QuietPoint(number, str(lsn), int(moment), contents)
 
 
 def _content(connection: psycopg.Connection[Any], table: Table) -> Content:
@@ -63,7 +66,8 @@ def keep(folder: Path, point: QuietPoint) -> None:
 def kept(folder: Path, number: int) -> QuietPoint:
     """The inverse of `keep`."""
     found = json.loads(lzma.decompress((folder / f"{number:04}.json.xz").read_bytes()))
-    return QuietPoint(found["number"], found["lsn"], tuple(_content_of(each) for each in found["contents"]))
+    contents = tuple(_content_of(each) for each in found["contents"])
+    return QuietPoint(found["number"], found["lsn"], found["moment"], contents)
 
 
 def _content_of(document: dict[str, Any]) -> Content:

@@ -109,6 +109,8 @@ class Executor:
             self._kill_driver(Random(step.seed))  # noqa: S311
         elif step.kind is Kind.KILL_SUBMITTED:
             self._kill_submitted(Random(step.seed))  # noqa: S311
+        elif step.kind is Kind.NEW_SLOT:
+            self._new_slot(step)
         else:
             self.writers.write(step)
 
@@ -199,6 +201,23 @@ class Executor:
         self.world.stack.start("postgres")
         self.counts["restarts"] += 1
 
+    def _new_slot(self, step: Step) -> None:
+        """What is changed while there is none is in the snapshot only, and what is deleted nowhere.
+
+        Not in tables without a key, whose rows no snapshot replaces; and no table is empty behind it, or no
+        row would say that it was read.
+        """
+        self.writers.end_all()
+        self._start_connect()
+        self.world.wait_until_captured()
+        self.world.lose_slot()
+        for table in self.world.tables:
+            self.writers.read_again.add(table.name)
+            for kind in (Kind.INSERT_MANY, Kind.INSERT, Kind.UPDATE, Kind.DELETE) if table.key else ():
+                self.writers.write(Step(kind, table.name, _NOBODYS, step.seed))
+        self.world.begin_slot()
+        self.counts["slots"] += 1
+
     def _kill_driver(self, chance: Random) -> None:
         """In the middle of the drain that runs, if it lasts that long."""
         time.sleep(chance.uniform(0.0, 5.0))
@@ -219,6 +238,10 @@ class Executor:
         self.counts["kills"] += kill_group(process) != 0
 
 
+_NOBODYS = -1
+"""The session of statements that no step of the plan writes."""
 _SLOW = frozenset(
-    kind for kind in Kind if kind in (Kind.QUIET, Kind.CUT, Kind.DRAIN) or "kill" in kind or "restart" in kind
+    kind
+    for kind in Kind
+    if kind in (Kind.QUIET, Kind.CUT, Kind.DRAIN) or any(word in kind for word in ("kill", "restart", "slot"))
 )

@@ -75,7 +75,7 @@ class Judge:
                 unwritten = Unwritten(
                     self.writers.unsent[: self._unsent[number - 1]], self.writers.read_again
                 )
-                compared = compare(content, versions_at(history, point.lsn), unwritten)
+                compared = compare(content, versions_at(history, point.moment), unwritten)
                 self.counts["rows of histories compared"] += compared.rows
                 found += [each.at(f"quiet point {number}") for each in compared.differences]
         return found

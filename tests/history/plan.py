@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from history.steps import DDL, FAULTS, GROUPS, KEY_CHANGES, SAVEPOINTS, Kind, Step  # type: ignore[import-not-found]
+from history.steps import DDL, FAULTS, GROUPS, KEY_CHANGES, SAVEPOINTS, SNAPSHOTS, Kind, Step  # type: ignore[import-not-found]
 from history.tables import OFF_BY_DEFAULT, TABLES, Table  # type: ignore[import-not-found]
 
 SESSIONS = 4
@@ -34,7 +34,9 @@ _WEIGHTS = {
     Kind.RENAME_COLUMN: 1.2,
     Kind.WIDEN_COLUMN: 1,
     Kind.REPLACE_COLUMN: 0.8,
-    Kind.SNAPSHOT: 0.6,
+    Kind.SNAPSHOT: 0.4,
+    Kind.SNAPSHOT_PART: 0.4,
+    Kind.SNAPSHOT_FULL: 0.6,
     Kind.SAVEPOINT: 7,
     Kind.ROLLBACK_TO: 4,
     Kind.RELEASE: 2,
@@ -45,6 +47,7 @@ _FAULTS = {
     Kind.KILL_CONNECT: 4,
     Kind.RESTART_POSTGRES: 1,
     Kind.KILL_SUBMITTED: 1,
+    Kind.NEW_SLOT: 2,
 }
 
 
@@ -82,7 +85,7 @@ class Choice:
             return bool(table.takes_ddl)
         if kind in (Kind.PLACE_SWAP, Kind.SEAT_SWAP):
             return bool(table.name == {Kind.PLACE_SWAP: "ranked", Kind.SEAT_SWAP: "seats"}[kind])
-        if kind is Kind.SNAPSHOT:
+        if kind in SNAPSHOTS:
             return bool(table.snapshots)
         if kind in KEY_CHANGES or kind is Kind.REINSERT:
             return bool(table.key)

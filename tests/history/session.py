@@ -27,6 +27,7 @@ _TOLD = (
     "drains",
     "kills",
     "restarts",
+    "slots",
     "quiet points",
     "rows compared",
     "values compared",

@@ -36,6 +36,8 @@ class Kind(StrEnum):
     WIDEN_COLUMN = "widen_column"
     REPLACE_COLUMN = "replace_column"
     SNAPSHOT = "snapshot"
+    SNAPSHOT_PART = "snapshot_part"
+    SNAPSHOT_FULL = "snapshot_full"
     BEGIN = "begin"
     COMMIT = "commit"
     ROLLBACK = "rollback"
@@ -50,6 +52,7 @@ class Kind(StrEnum):
     RESTART_POSTGRES = "restart_postgres"
     KILL_DRIVER = "kill_driver"
     KILL_SUBMITTED = "kill_submitted"
+    NEW_SLOT = "new_slot"
 
 
 KEY_CHANGES = (Kind.KEY_CHANGE, Kind.KEY_CHAIN, Kind.KEY_SWAP, Kind.KEY_TAKEN_OVER, Kind.SEAT_SWAP)
@@ -61,6 +64,9 @@ DDL = (
     Kind.WIDEN_COLUMN,
     Kind.REPLACE_COLUMN,
 )
+SNAPSHOTS = (Kind.SNAPSHOT, Kind.SNAPSHOT_PART, Kind.SNAPSHOT_FULL)
+"""By signal: in chunks, a part of a table in chunks, and one that interrupts the stream. None interrupts it
+for a part of a table: nothing in its records tells that from the whole (`cdc-semantics` §4)."""
 SAVEPOINTS = (Kind.SAVEPOINT, Kind.ROLLBACK_TO, Kind.RELEASE)
 FAULTS = (
     Kind.KILL_CONNECT,
@@ -68,12 +74,14 @@ FAULTS = (
     Kind.RESTART_POSTGRES,
     Kind.KILL_DRIVER,
     Kind.KILL_SUBMITTED,
+    Kind.NEW_SLOT,
 )
 GROUPS = {
     "keychange": KEY_CHANGES,
     "truncate": TRUNCATES,
     "ddl": DDL,
     "savepoints": SAVEPOINTS,
+    "snapshots": (*SNAPSHOTS, Kind.NEW_SLOT),
     "faults": FAULTS,
 }
 """A name of several kinds. `truncate` names all of its group."""

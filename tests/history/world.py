@@ -85,6 +85,32 @@ class World:
             query = {"includeTasks": "true", "onlyFailed": "false"}
             client.post(f"/connectors/{self.name}/restart", params=query)
 
+    def lose_slot(self) -> None:
+        """Stop the connector, and take its slot and its offsets away, as if both had been lost."""
+        with Connect(self.stack.site).client() as client:
+            client.put(f"/connectors/{self.name}/stop").raise_for_status()
+            self._wait(lambda: self._has_stopped(client), seconds=_PATIENCE)
+            client.delete(f"/connectors/{self.name}/offsets").raise_for_status()
+        left = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
+        drop = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
+        with self.connect() as connection:
+
+            def is_gone() -> bool:
+                connection.execute(f"{drop} AND NOT active".encode(), (self.name,))
+                return connection.execute(left, (self.name,)).fetchone() == (0,)
+
+            self._wait(is_gone, seconds=_PATIENCE)
+
+    def begin_slot(self) -> None:
+        """Let the connector go on: it makes a slot, and reads all tables."""
+        with Connect(self.stack.site).client() as client:
+            client.put(f"/connectors/{self.name}/resume").raise_for_status()
+        self.wait_until_streaming()
+
+    def _has_stopped(self, client: httpx.Client) -> bool:
+        status = client.get(f"/connectors/{self.name}/status").json()
+        return bool(status["connector"]["state"] == "STOPPED" and not status["tasks"])
+
     def wait_until_streaming(self) -> None:
         query = (
             "SELECT active AND confirmed_flush_lsn IS NOT NULL FROM pg_replication_slots WHERE slot_name = %s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from psycopg.pq import TransactionStatus
 from history.alterations import Alteration, Unsent, alteration_of  # type: ignore[import-not-found]
 from history.shapes import shape_of  # type: ignore[import-not-found]
 from history.statements import Statement, statements_of  # type: ignore[import-not-found]
-from history.steps import DDL, TRUNCATES, Kind, Step  # type: ignore[import-not-found]
+from history.steps import DDL, SNAPSHOTS, TRUNCATES, Kind, Step  # type: ignore[import-not-found]
 from history.tables import SCHEMA, SIGNALS, Table  # type: ignore[import-not-found]
 
 logger = logging.getLogger(__name__)
@@ -106,7 +107,7 @@ class Writers:
                 self._bound(session, step.kind)
             case Kind.SAVEPOINT | Kind.ROLLBACK_TO | Kind.RELEASE:
                 _savepoint(session, step.kind)
-            case Kind.SNAPSHOT:
+            case kind if kind in SNAPSHOTS:
                 self._signal(session, step)
             case _:
                 self._guarded(session, step)
@@ -162,11 +163,18 @@ class Writers:
             self.unsent.append(UnsentColumn(table.name, alteration.column, stamp, alteration.unsent))
 
     def _signal(self, session: psycopg.Connection[Any], step: Step) -> None:
-        data = f'{{"data-collections": ["{SCHEMA}.{step.table}"], "type": "incremental"}}'
+        name = f"{SCHEMA}.{step.table}"
+        told: dict[str, object] = {"data-collections": [name], "type": "incremental"}
+        if step.kind is Kind.SNAPSHOT_FULL:
+            told["type"] = "blocking"
+        if step.kind is Kind.SNAPSHOT_PART:
+            condition = {"data-collection": name, "filter": f"stamp % 2 = {step.seed % 2}"}
+            told["additional-conditions"] = [condition]
+        data = json.dumps(told)
         insert = f"INSERT INTO {SCHEMA}.{SIGNALS} VALUES (%s, 'execute-snapshot', %s) ON CONFLICT DO NOTHING"
         session.execute(insert, (f"step-{step.seed}", data))
         self.read_again.add(step.table)
-        self.counts["snapshots"] += 1
+        self.counts[f"signals: {step.kind}"] += 1
 
 
 def _savepoint(session: psycopg.Connection[Any], kind: Kind) -> None:

@@ -130,7 +130,7 @@ def test_what_is_not_sent_or_fits_nowhere_is_null(text, sql, type_, value):
 
 
 def test_a_quiet_point_is_read_as_it_was_kept(tmp_path):
-    point = QuietPoint(3, "0/1A", (source(("1", None, "5")),))
+    point = QuietPoint(3, "0/1A", 1_700_000_000_000_000, (source(("1", None, "5")),))
     keep(tmp_path, point)
 
     assert kept(tmp_path, 3) == point
