@@ -1,6 +1,11 @@
 """The specification of a history: the versions that rows had, from where to where (`cdc-semantics` §9).
 
 One function of the rows, like that of `oracle`, whose walk through a key's events it shares.
+
+A version stands from its own place to that of what ends it. Its times say the same of a clock that does not
+run backwards: commit times do, between transactions, and rows that a snapshot read have the connector's. So
+no time of a key is before the one that came before it in the order of the source, and as of any moment there
+is one version of a row, or none: before it was there and when it is gone.
 """
 
 from __future__ import annotations
@@ -20,6 +25,8 @@ from oracle import (  # type: ignore[import-not-found]
     with_one_commit_per_transaction,
 )
 
+NO_TIME = -(2**63)
+
 
 @dataclass(frozen=True)
 class Version:
@@ -29,13 +36,14 @@ class Version:
 
 
 def history_of(rows: Iterable[Row], *, tracked: Sequence[str] | None = None) -> list[Row]:
-    """A new version where one of the `tracked` columns changes; where none are named, with every event."""
+    """A new version where one of the `tracked` columns changes; where none are named, with every event, but
+    for a row that a snapshot reads as it was."""
     decoded = decodable(list(rows))
     events = with_one_commit_per_transaction(
         [event_of(row) for row in decoded if row["op"] not in IGNORED_OPS]
     )
     history = History(events)
-    return [history_row(version) for key in history.keys for version in versions(history, key, tracked)]
+    return [row for key in history.keys for row in in_time(versions(history, key, tracked))]
 
 
 def versions(history: History, key: Key, tracked: Sequence[str] | None) -> Iterator[Version]:
@@ -66,9 +74,23 @@ def repeats(clearing: Event, read: Event) -> bool:
 
 
 def goes_on(version: Version, event: Event, image: Image | None, tracked: Sequence[str] | None) -> bool:
-    if tracked is None or image is None or image.deleted:
+    if image is None or image.deleted:
         return False
+    if tracked is None:
+        is_known = not version.image.unknown and not image.unknown
+        return event.op == "r" and is_known and image.values == version.image.values
     return all(image.values.get(name) == version.image.values.get(name) for name in tracked)
+
+
+def in_time(versions: Iterable[Version]) -> Iterator[Row]:
+    """Versions of one key in their order."""
+    latest = NO_TIME
+    for version in versions:
+        begun = latest = max(latest, version.begun_by.row.get("ts", 0))
+        ended = None
+        if version.ended_by is not None:
+            ended = latest = max(latest, version.ended_by.row.get("ts", 0))
+        yield {**history_row(version), "_cdc_from_ts": begun, "_cdc_to_ts": ended}
 
 
 def history_row(version: Version) -> Row:

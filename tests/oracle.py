@@ -232,8 +232,14 @@ def clearings(events: list[Event]) -> Iterator[Event]:
         if event.op == "t":
             yield event
         elif is_full_snapshot(event) and event.snapshot in SNAPSHOT_ENDS:
-            began = min(each.place[0] for each in events if is_full_snapshot(each) and each.tx == event.tx)
-            yield replace(event, op="t", key=None, place=(began, 0, 0, 0, 0, 0, 0))
+            own = [each for each in events if is_full_snapshot(each) and each.tx == event.tx]
+            began = min(each.place[0] for each in own)
+            ended = min((each for each in own if each.snapshot in SNAPSHOT_ENDS), key=commit_time)
+            yield replace(ended, op="t", key=None, place=(began, 0, 0, 0, 0, 0, 0))
+
+
+def commit_time(event: Event) -> int:
+    return int(event.row.get("ts", 0))
 
 
 def is_full_snapshot(event: Event) -> bool:

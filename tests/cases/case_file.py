@@ -85,6 +85,8 @@ class SourcePosition(_Part):
     lsn: int | None = None
     tx: int | None = None
     order: int | None = None
+    ts: int = 0
+    """Milliseconds of its commit, by the source's clock, behind a moment that all cases share."""
 
 
 class CaseEvent(_Part):
@@ -142,7 +144,7 @@ class Case(_Part):
     bronze: tuple[BronzeRow, ...]
     silver: Refusal | tuple[Row, ...]
     history: tuple[Row, ...] | None = None
-    """With any, the table says `history`."""
+    """With any, the table says `history`. A version tells its times as `ts: [from, to]` if one is not 0."""
 
     @model_validator(mode="after")
     def _every_event_has_its_bronze_row(self) -> Case:

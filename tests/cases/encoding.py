@@ -120,7 +120,7 @@ class Writer:
                 sequence=None if place.sequence is None else json.dumps([_text(n) for n in place.sequence]),
                 lsn=place.lsn,
                 txId=place.tx,
-                ts_ms=COMMIT_MILLIS,
+                ts_ms=COMMIT_MILLIS + place.ts,
                 ts_us=None,
                 ts_ns=None,
             ),

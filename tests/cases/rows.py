@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from cases.case_file import Case, Row  # type: ignore[import-not-found]
-from cases.encoding import writers  # type: ignore[import-not-found]
+from cases.encoding import COMMIT_MILLIS, writers  # type: ignore[import-not-found]
 
 POSITION = ("phase", "commit", "streamed", "row", "order_in_tx", "kind")
 SYSTEM = ("_cdc_op", "_cdc_position", "_cdc_tx_id")
@@ -89,7 +90,17 @@ def told_history(case: Case, row: Row) -> Row:
     own = {name: _plain(row.get(name)) for name in case.silver_columns}
     places = {name: _place(row[name]) for name in ("_cdc_from", "_cdc_to")}
     rare = {"_cdc_incomplete": row["_cdc_incomplete"]} if row["_cdc_incomplete"] else {}
-    return {**own, "_cdc_op": row["_cdc_op"], **places, **rare}
+    times = [millis_of(row[name]) for name in ("_cdc_from_ts", "_cdc_to_ts")]
+    ts = {"ts": times} if any(times) else {}
+    return {**own, "_cdc_op": row["_cdc_op"], **places, **rare, **ts}
+
+
+def millis_of(time: datetime | int | None) -> int | None:
+    """Behind the moment that all cases share."""
+    if not isinstance(time, datetime):
+        return time
+    millis: int = round(1000 * time.replace(tzinfo=time.tzinfo or UTC).timestamp()) - COMMIT_MILLIS
+    return millis
 
 
 def in_version_order(case: Case, rows: list[Row]) -> list[Row]:

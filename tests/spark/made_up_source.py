@@ -1,5 +1,8 @@
 """A database that never was: what its connector sends, in which partitions, and in which batches it is read.
 
+Its tables are read again now and then, as the real connector does it (`cdc-semantics` §12.16): in chunks, by
+a full snapshot that interrupts the stream, or behind a new slot, when changes were lost.
+
 The source is sound: keys are unique, a row is inserted before it is updated, transactions follow each other.
 What Kafka does to its events is not: they are sent again, truncates overtake rows, batches cut anywhere, and
 the topic gets another partition, which some keys move to while what was sent of them before is not read yet.
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -40,30 +44,89 @@ class MadeUpSource:
     lsn: int = 1_000
     commit: int | None = None
     told: int = 0
+    clock: int = 0
+    slot: int = 0
+    """Where what it sends began in `sent`."""
+    snapshots: list[int] = field(default_factory=list)
+    """Where full snapshots begin in `sent`."""
 
-    def run(self, transactions: int) -> None:
+    def run(self, transactions: int, *, read_again: float = 0.0) -> None:
+        """`read_again` is how often a transaction is followed by a snapshot of some kind."""
         for number in range(transactions):
             self.partitions = PARTITIONS - 1 if number < transactions // 2 else PARTITIONS
             self.transaction()
             if self.random.random() < 0.12:
                 self.crash()
+            if self.random.random() < read_again:
+                self.random.choice((self.chunks, self.interruption, self.new_slot))()
 
     def crash(self) -> None:
         """The connector sends its last events once more."""
-        last = [event for _, event in self.sent[-self.random.randint(1, 8) :]]
+        begins = max(self.slot, len(self.sent) - self.random.randint(1, 8))
+        last = [event for _, event in self.sent[begins:] if event.position.snapshot == "false"]
         self.sent += [(self.partition_of(event.key), event) for event in last]
 
+    def chunks(self) -> None:
+        """Rows of an incremental snapshot, of all keys or some."""
+        for key in sorted(self.rows):
+            if self.random.random() < 0.6:
+                place = SourcePosition(
+                    snapshot="incremental", sequence=(self.commit, self.lsn), ts=self.time()
+                )
+                self.send(self.event("r", key, dict(self.rows[key])), place)
+
+    def interruption(self) -> None:
+        """A full snapshot by signal: what is committed while the connector stands still is in it, and comes
+        behind it, too."""
+        begins, commit = len(self.sent), self.commit
+        if commit is None:
+            return
+        for _ in range(self.random.randint(0, 2)):
+            self.transaction()
+        behind, self.sent = self.sent[begins:], self.sent[:begins]
+        self.snapshot((commit, commit))
+        self.sent += behind
+
+    def new_slot(self) -> None:
+        """The connector lost its slot, and with it what was changed meanwhile."""
+        begins = len(self.sent)
+        for _ in range(self.random.randint(0, 3)):
+            self.transaction()
+        if self.rows:  # of an empty table no row says that it was read
+            self.sent = self.sent[:begins]
+            self.slot, self.commit = begins, None
+            self.lsn += 10
+            self.snapshot((None, self.lsn))
+
+    def snapshot(self, sequence: tuple[int | None, int]) -> None:
+        keys, tx, time = list(self.rows), self.lsn + 1, self.time()
+        if keys:
+            self.snapshots.append(len(self.sent))
+        for key in keys:
+            marker = "last" if key == keys[-1] else "true"
+            place = SourcePosition(snapshot=marker, sequence=sequence, lsn=sequence[1], tx=tx, ts=time)
+            self.send(self.event("r", key, dict(self.rows[key])), place)
+
+    def send(self, event: CaseEvent, place: SourcePosition) -> None:
+        self.sent.append((self.partition_of(event.key), event.model_copy(update={"position": place})))
+
+    def time(self) -> int:
+        """Of a clock that is set back now and then."""
+        self.clock += self.random.choice((0, 10, 10, 10, -25))
+        return self.clock
+
     def transaction(self) -> None:
-        tx, self.order = self.lsn, 0
+        tx, self.order, time = self.lsn, 0, self.time()
         begun, touched = self.commit, set()
         for _ in range(self.random.randint(1, 4)):
             key = self.random.randrange(self.keys)
             for event in self.change(key):
                 self.lsn += 10
                 self.order += 1
-                place = SourcePosition(sequence=(begun, self.lsn), lsn=self.lsn, tx=tx, order=self.order)
-                partition = self.partition_of(event.key)
-                self.sent.append((partition, event.model_copy(update={"position": place})))
+                place = SourcePosition(
+                    sequence=(begun, self.lsn), lsn=self.lsn, tx=tx, order=self.order, ts=time
+                )
+                self.send(event, place)
                 touched.add(key)
         self.lsn += 10
         self.commit = self.lsn
@@ -127,3 +190,19 @@ def batches(source: MadeUpSource, random: Random, *, count: int) -> list[list[Ca
         [event for number, log in partitions.items() for event in log[cuts[number][b] : cuts[number][b + 1]]]
         for b in range(count)
     ]
+
+
+def drains(source: MadeUpSource, random: Random, *, count: int) -> list[list[CaseEvent]]:
+    """What had been sent by some moments, each with its coordinate; no drain meets two full snapshots."""
+    ends = {random.randint(1, len(source.sent)) for _ in range(count)}
+    ends |= {len(source.sent), *(random.randint(a + 1, b) for a, b in pairwise(source.snapshots))}
+    offsets = dict.fromkeys(range(PARTITIONS), 0)
+    found, begins = [], 0
+    for end in sorted(ends):
+        batch = []
+        for partition, event in source.sent[begins:end]:
+            batch.append(event.model_copy(update={"at": f"{partition}@{offsets[partition]}"}))
+            offsets[partition] += 1
+        found.append(sorted(batch, key=lambda event: event.coordinate))
+        begins = end
+    return found

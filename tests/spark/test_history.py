@@ -9,6 +9,7 @@ import pytest
 from chain import Chain, table_of  # type: ignore[import-not-found]
 from deltalake import DeltaTable
 from orders import know, order  # type: ignore[import-not-found]
+from pyspark.sql import functions as F
 
 from cdc_lakehouse.errors import HistoryColumnsUnknownError, SupersededError
 from cdc_lakehouse.lake.steps import STEPS_ID, standing_of
@@ -114,6 +115,28 @@ def test_a_history_that_missed_a_merge_is_made_anew(behind):
     behind.merge(ORDERS)
 
     assert versions(behind) == [*ALL, (3, "three", 1040, None)]
+
+
+def test_a_history_of_older_rules_is_cut_anew_by_the_next_merge(behind, monkeypatch):
+    """Its versions could overlap in time, also those that bronze does not tell of any more."""
+    history = behind.lake.history("orders")
+    monkeypatch.setattr(upkeep, "RULES", 1)
+    behind.merge(ORDERS)
+    behind.sql("UPDATE {t} SET _cdc_to_ts = _cdc_to_ts + INTERVAL 1 DAY WHERE id = 1", history)
+    rows = behind.session.read.format("delta").load(history).where("id = 1")
+    rows.withColumn("id", F.lit(9).cast("bigint")).write.format("delta").mode("append").save(history)
+    monkeypatch.setattr(upkeep, "RULES", 2)
+    behind.ingest(ORDERS, [order(4, 3, note="three")])
+
+    behind.merge(ORDERS)
+
+    old = [(9, "one", 1000, 1020), (9, "uno", 1020, None)]
+    assert versions(behind) == [*ALL, (3, "three", 1040, None), *old]
+    for number in (1, 9):
+        own = [row for row in behind.history(ORDERS) if row["id"] == number]
+        first, second = sorted(own, key=lambda row: row["note"])
+        assert first["_cdc_to_ts"] == second["_cdc_from_ts"]
+    assert standing_of(history).rules == 2
 
 
 def test_a_tracked_column_that_no_row_has_stops_the_table(behind):

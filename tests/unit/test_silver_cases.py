@@ -80,15 +80,16 @@ def kafka_batch(sent: list[KafkaRecord]) -> pa.RecordBatch:
 def bronze_of(case: Case) -> list[dict[str, Any]]:
     """As the oracles take it, with the epochs of all drains and silver's key."""
     epochs, rows = Epochs(), []
-    snapshots = [
+    more = [
         {
             "snapshot": event.position.snapshot,
+            "ts": event.position.ts,
             "topic": case.topic + event.topic,
             "sent": set(case.columns_of_batch(event.batch)),
         }
         for event in case.events
     ]
-    told = [{**row, **snapshot} for row, snapshot in zip(expected_bronze(case), snapshots, strict=True)]
+    told = [{**row, **added} for row, added in zip(expected_bronze(case), more, strict=True)]
     batches = [event.batch for event in case.events]
     for batch in sorted(set(batches)):
         rows += epochs.drain(row for row, of in zip(told, batches, strict=True) if of == batch)

@@ -39,6 +39,8 @@ class Standing:
     behind: str | None = None
     """Who wrote the step of silver before that one."""
     made_by: Mapping[str, Any] | None = None
+    rules: int = 1
+    """By which rules its rows were made (`Cause.rules`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Cause:
     """Delta's id of silver: one that was deleted and made anew has other rows under the same steps."""
     made_by: Mapping[str, Any] | None = None
     """The settings that chose its columns (`Applied.made_by`)."""
+    rules: int = 1
+    """Counted by each kind of table: rows that older rules made may have to be made anew."""
 
 
 def standing_of(uri: str) -> Standing:
@@ -75,6 +79,7 @@ def standing_of(uri: str) -> Standing:
         life=note.get("life"),
         behind=note.get("behind"),
         made_by=note.get("made_by"),
+        rules=note.get("rules", 1),
     )
 
 
@@ -91,6 +96,7 @@ def commit_step(
     A second call does nothing and raises `SupersededError`, unless it is this attempt's own.
     """
     told = {"silver": cause.silver, "behind": cause.behind, "life": cause.life, "made_by": cause.made_by}
+    told["rules"] = cause.rules
     note = json.dumps({_NOTE: {"number": read.number + 1, "attempt": cause.attempt, **told}})
 
     def stepped() -> None:

@@ -62,7 +62,10 @@ class WorkFacts:
     newest_writers: Mapping[str, SchemaRef] = field(default_factory=dict)
     """Topic -> value schema of its newest event, where that has a number."""
     snapshot_rows: int = 0
-    """Rows that a snapshot read: older than any streamed event of their epoch, whatever their commits say."""
+    """Rows that a full snapshot read: older than any streamed event of their epoch, whatever their commits
+    say."""
+    reads: int = 0
+    """Rows that any snapshot read."""
 
     @property
     def events(self) -> int:
@@ -116,6 +119,7 @@ def examine(rows: DataFrame, *, table: str, topics: int = 1, by_key: bool = True
         deletes=_sum(found, "deletes"),
         snapshot_rows=_sum(found, "snapshot_rows"),
         newest_writers=_newest_writers(epochs),
+        reads=_sum(found, "reads"),
     )
 
 
@@ -134,6 +138,7 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
         "truncates": decoded & (op == Operation.TRUNCATE),
         "deletes": decoded & (op == Operation.DELETE),
         "snapshot_rows": is_row & (F.col("position.phase") == 0),
+        "reads": is_row & (op == Operation.READ),
         "lacking": is_row & (F.size("unavailable") > 0),
         "moves": is_row & (op == Operation.CREATE) & (F.size("unavailable") > 0),
         **{f"{kind} count": decoded & condition for kind, condition in refused.items()},

@@ -22,18 +22,29 @@ from cdc_lakehouse.silver.deletes_limit import Removal
 from cdc_lakehouse.silver.examine import unavailable_in
 from cdc_lakehouse.silver.folding.carry import Carrier
 from cdc_lakehouse.silver.folding.commits import recommitted, with_one_commit
+from cdc_lakehouse.silver.folding.place import PLACE
 from cdc_lakehouse.silver.folding.refold import but_of_keys, of_keys
 from cdc_lakehouse.silver.folding.row_key import key_of
-from cdc_lakehouse.silver.history.endings import endings_in, no_endings
+from cdc_lakehouse.silver.history.endings import endings_in, new_endings, no_endings
 from cdc_lakehouse.silver.history.rows import GOES, KnownRows, as_rows
 from cdc_lakehouse.silver.history.steps import Steps
-from cdc_lakehouse.silver.history.versions import Versions
+from cdc_lakehouse.silver.history.versions import Versions, in_time
 from cdc_lakehouse.silver.late.keys import unfinished_keys
 from cdc_lakehouse.silver.read import events
 from cdc_lakehouse.silver.schema.table_schema import source_types
 from cdc_lakehouse.silver.writing.merge_plan import DELETED
 
 _WANTED = "_cdc_wanted"
+_SPAN = (
+    "_cdc_op",
+    "_cdc_from",
+    "_cdc_to",
+    "_cdc_from_ts",
+    "_cdc_to_ts",
+    "_cdc_tx_id",
+    "_cdc_to_tx_id",
+)
+"""Columns of a version that say from where to where it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,8 @@ class Cutting:
     """Before the merge."""
     whole: bool
     """Whether all keys are cut anew."""
+    mended: DataFrame | None = None
+    """Rows of the history whose times were mended, as they are in `history` and not on disk."""
 
     @property
     def keys(self) -> Sequence[str]:
@@ -55,19 +68,30 @@ class Cutting:
 
     def rows(self) -> DataFrame:
         """What the history gets: its own columns, and whether the row goes."""
-        anew, goes_on = self._events()
+        known = KnownRows(self.history, self.keys)
+        keys = self._keys_to_cut_anew(known)
+        anew, goes_on = self._events(keys)
         lacking = {*self.changes.facts.unavailable, *(() if anew is None else unavailable_in(anew))}
         endings = self._endings(is_anew=anew is not None)
         names = [*source_types(self.schema)]
         dropped = frozenset(self.changes.work.dropped.treated)
-        cut = Versions(self.keys, names, sorted(lacking), self.tracked, dropped)
-        versions = cut.of(self._steps(anew, goes_on, lacking=sorted(lacking)), endings).localCheckpoint()
-        known, found = KnownRows(self.history, self.keys), [as_rows(versions)]
+        reads = anew is not None or self.changes.facts.reads > 0
+        cut = Versions(self.keys, names, sorted(lacking), self.tracked, reads, dropped)
+        spans = self._spans(anew, goes_on)
+        steps = self._steps(anew, goes_on, spans, lacking=sorted(lacking))
+        versions = in_time(cut.of(steps, endings), spans, self.keys).localCheckpoint()
+        found = [as_rows(versions)]
         if anew is not None:
             found.append(known.replaced(versions, anew))
-        if self._may_end(is_anew=anew is not None):
-            found.append(known.but_of(versions, anew).ended(endings))
-        return reduce(DataFrame.unionByName, found)
+        if self._may_end():
+            fresh = new_endings(endings, before=self.before.cleared)
+            found.append(known.but_of(versions, anew).ended(fresh, self._alive()))
+        rows = reduce(DataFrame.unionByName, found)
+        if self.mended is None:
+            return rows
+        rows = rows.localCheckpoint()
+        left = KnownRows(self.mended, self.keys).but_of(rows, None).rows
+        return rows.unionByName(left.withColumn(GOES, F.lit(False)))
 
     def removal(self, rows: DataFrame) -> Removal:
         """Return how many keys would have no open version any more, if the history gets `rows`."""
@@ -79,25 +103,53 @@ class Cutting:
         ended = _without(_those_in(were_open, ends), goes_on)
         return Removal(ended.count(), of=were_open.count(), where="the history", causes=("it is cut anew",))
 
-    def _events(self) -> tuple[DataFrame | None, DataFrame | None]:
-        """Of keys that are cut anew, and of those that go on."""
+    def _events(self, keys: DataFrame | None) -> tuple[DataFrame | None, DataFrame | None]:
+        """Of `keys`, which are cut anew, and of those that go on. With `whole` all are cut anew."""
         looked = self.changes.work
         held = events(looked.rows)
         if self.whole:
             return with_one_commit(held, recommitted(held)), None
-        keys = self._keys_to_cut_anew()
-        if keys.isEmpty():
+        if keys is None or keys.isEmpty():
             return None, looked.events
         own = of_keys(held, keys).localCheckpoint()
         return with_one_commit(own, recommitted(own)), but_of_keys(looked.events, keys)
 
-    def _keys_to_cut_anew(self) -> DataFrame:
-        found, looked = unfinished_keys(self.history, self.keys), self.changes.work
-        found = found if looked.keys is None else found.unionByName(looked.keys)
-        return found.distinct().localCheckpoint()
+    def _keys_to_cut_anew(self, known: KnownRows) -> DataFrame | None:
+        """Those whose past has changed, and those whose versions cross a snapshot that is complete by now."""
+        if self.whole:
+            return None
+        looked, facts, cleared = self.changes.work, self.changes.facts, self.before.cleared
+        found = [unfinished_keys(self.history, self.keys)]
+        if looked.keys is not None:
+            found.append(looked.keys)
+        if facts.snapshot_rows and cleared is not None and cleared.position[0] > 0:
+            found.append(_late_reads(looked.events, epoch=cleared.position[0]))
+        if facts.ended is not None or self.before.complete is not None:
+            fresh = new_endings(self._endings(is_anew=True), before=cleared)
+            found.append(known.crossed(fresh, self._alive()))
+        return reduce(DataFrame.unionByName, found).distinct().localCheckpoint()
+
+    def _spans(self, anew: DataFrame | None, goes_on: DataFrame | None) -> DataFrame:
+        """From where to where the known versions stand of the keys that change: narrow rows, read once.
+
+        Of keys that are cut anew one ends at the first event that bronze holds, at the latest.
+        """
+        columns = (*_SPAN, *(quoted(name) for name in self.keys))
+        rows = self.history.select(*columns).alias("known")
+        same = key_of(self.keys, table="known").eqNullSafe(F.col("cut.key"))
+        if not self.whole:
+            both = [each.select("key") for each in (anew, goes_on) if each is not None]
+            wanted = reduce(DataFrame.unionByName, both).distinct().alias("cut")
+            rows = rows.join(wanted, same, "left_semi").localCheckpoint().alias("known")
+        return rows if anew is None else KnownRows(rows, self.keys).cut_short(anew)
 
     def _steps(
-        self, anew: DataFrame | None, goes_on: DataFrame | None, *, lacking: Sequence[str]
+        self,
+        anew: DataFrame | None,
+        goes_on: DataFrame | None,
+        spans: DataFrame,
+        *,
+        lacking: Sequence[str],
     ) -> DataFrame:
         own = reduce(DataFrame.unionByName, [each for each in (anew, goes_on) if each is not None])
         steps = Steps(self.changes.columns, self.schema)
@@ -110,7 +162,7 @@ class Cutting:
             return found
         wanted = goes_on.select(F.col("key").alias(_WANTED)).distinct()
         base = self._alive().join(wanted, key_of(self.keys).eqNullSafe(F.col(_WANTED)), "left_semi")
-        return found.unionByName(steps.of_silver(base, self.history))
+        return found.unionByName(steps.of_silver(base, spans))
 
     def _alive(self) -> DataFrame:
         if DELETED not in self.silver.columns:
@@ -119,15 +171,20 @@ class Cutting:
 
     def _endings(self, *, is_anew: bool) -> DataFrame:
         rows, cleared = self.changes.work.rows, self.changes.applied.cleared
-        if cleared is None or not self._may_end(is_anew=is_anew):
+        if cleared is None or not (is_anew or self._may_end()):
             return no_endings(rows.sparkSession)
         return endings_in(rows, cleared=cleared)
 
-    def _may_end(self, *, is_anew: bool) -> bool:
-        """Whether the work, or what is cut anew, may tell of one."""
+    def _may_end(self) -> bool:
+        """Whether the work may tell of one."""
         facts = self.changes.facts
-        told = bool(facts.truncates) or facts.ended is not None
-        return is_anew or told or self.before.complete is not None
+        return bool(facts.truncates) or facts.ended is not None or self.before.complete is not None
+
+
+def _late_reads(work: DataFrame, *, epoch: int) -> DataFrame:
+    """Keys of rows that come when their full snapshot is complete: their versions may have ended with it."""
+    position = F.col(f"{PLACE}.position")
+    return work.where((position["phase"] == 0) & (position["epoch"] <= epoch)).select("key")
 
 
 def _those_in(rows: DataFrame, others: DataFrame) -> DataFrame:

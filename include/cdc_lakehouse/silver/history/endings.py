@@ -75,6 +75,22 @@ def first_ending(begun: Column, until: Column) -> Column:
     return F.array_min(F.filter(F.col(ENDINGS), counts))
 
 
+def new_endings(endings: DataFrame, *, before: Place | None) -> DataFrame:
+    """The same without the snapshots that were complete when the table was cleared up to `before`.
+
+    A version may go on behind the beginning of a snapshot that has read its row as it was, and is not to be
+    ended there by a merge that does not know of it.
+    """
+    if before is None:
+        return endings
+
+    def is_new(ending: Column) -> Column:
+        at = ending[PLACE]
+        return (at["position"]["phase"] > 0) | is_after(at, literal_place(before))
+
+    return endings.select(F.filter(ENDINGS, is_new).alias(ENDINGS))
+
+
 def no_endings(session: SparkSession) -> DataFrame:
     """As `endings_in` gives them out."""
     none = F.array().cast(f"array<struct<{PLACE}: {PLACE_TYPE}, {TS}: timestamp>>")

@@ -9,13 +9,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.lake.names import quoted
-from cdc_lakehouse.silver.folding.place import PLACE, is_after, place
+from cdc_lakehouse.silver.folding.place import PLACE, is_after, place, place_of_row
 from cdc_lakehouse.silver.folding.row_key import key_of
-from cdc_lakehouse.silver.history.endings import TS, first_ending
+from cdc_lakehouse.silver.history.endings import ENDINGS, TS, first_ending
+from cdc_lakehouse.silver.history.versions import STANDS, in_time
 
 GOES = "_cdc_goes"
 """Column of what is written: the row is none of the history any more."""
-_SINCE = "_cdc_since"
+_SINCE, _END = "_cdc_since", "_cdc_end"
 _IDENTITY = ("_cdc_from", "_cdc_tx_id")
 """With the key."""
 
@@ -33,12 +34,40 @@ class KnownRows:
             left = left.alias("known").join(events.select("key").distinct().alias("cut"), same, "left_anti")
         return KnownRows(left, self.keys)
 
-    def ended(self, endings: DataFrame) -> DataFrame:
-        """Those that end at one of `endings`, with their new end."""
+    def crossed(self, endings: DataFrame, silver: DataFrame) -> DataFrame:
+        """Keys whose versions go on behind one of `endings`, where it is not certain that they should.
+
+        It is certain of a row that silver has from the very snapshot: it was read as it was.
+        """
+        at, end = F.col("stands.at"), F.col(f"ending.{_END}")[PLACE]
+        is_read = (at["position"]["phase"] == 0) & (at["position"]["epoch"] == end["position"]["epoch"])
+        goes_on = F.col("ending._cdc_to").isNull() & is_after(at, end) & ~is_read
+        found = self._endings_beside(silver, endings)
+        found = found.where(F.col("ending._cdc_to").isNotNull() | goes_on)
+        return found.select(key_of(self.keys, table="ending"))
+
+    def ended(self, endings: DataFrame, silver: DataFrame) -> DataFrame:
+        """Those that end at one of `endings`, with their new end; not those that `silver` has from behind it,
+        since a snapshot has read them as they were."""
+        end = F.col(f"ending.{_END}")
+        is_read = F.col("ending._cdc_to").isNull() & is_after(F.col("stands.at"), end[PLACE])
+        found = self._endings_beside(silver, endings).where(~is_read).select("ending.*")
+        names = [*self.keys, *_IDENTITY]
+        found = found.select(*(F.col(quoted(name)).alias(f"_cdc_same_{name}") for name in names), _END)
+        return self._ending_at(self.rows.join(found, self._is_same_version()), F.col(_END))
+
+    def _endings_beside(self, silver: DataFrame, endings: DataFrame) -> DataFrame:
+        """`ending`, which version ends where, and `stands.at`, as what its row stands in silver."""
         begun = place(F.col("_cdc_from"), F.col("_cdc_tx_id"))
         until = F.when(F.col("_cdc_to").isNotNull(), place(F.col("_cdc_to"), F.col("_cdc_to_tx_id")))
-        found = self.rows.crossJoin(F.broadcast(endings)).withColumn("_cdc_end", first_ending(begun, until))
-        return self._ending_at(found.where(F.col("_cdc_end").isNotNull()), F.col("_cdc_end"))
+        narrow = [*(quoted(name) for name in self.keys), *_IDENTITY, "_cdc_to", "_cdc_to_tx_id"]
+        found = self.rows.select(*narrow).crossJoin(F.broadcast(endings))
+        found = found.withColumn(_END, first_ending(begun, until)).drop(ENDINGS)
+        # What is asked of an end would be put in the place of each mention of it, and grow beyond measure.
+        found = found.where(F.col(_END).isNotNull()).localCheckpoint().alias("ending")
+        places = silver.alias("s").select(key_of(self.keys, table="s"), place_of_row("s").alias("at"))
+        same = key_of(self.keys, table="ending").eqNullSafe(F.col("stands.key"))
+        return found.join(places.alias("stands"), same, "left")
 
     def replaced(self, versions: DataFrame, events: DataFrame) -> DataFrame:
         """Rows of the keys of `events`, all that bronze holds of them, that are not among `versions`.
@@ -46,24 +75,37 @@ class KnownRows:
         What stands before the first of its key is from a time that bronze does not hold any more: it stays,
         and ends there at the latest.
         """
-        since = events.groupBy("key").agg(F.min(F.struct(PLACE, F.col("source.ts").alias(TS))).alias(_SINCE))
-        same = key_of(self.keys, table="known").eqNullSafe(F.col("cut.key"))
-        known = self.rows.alias("known").join(since.alias("cut"), same)
-        known = known.select("known.*", _SINCE)
+        known = self._since(events)
         begun = place(F.col("_cdc_from"), F.col("_cdc_tx_id"))
         is_older = is_after(F.col(_SINCE)[PLACE], begun)
         gone = known.where(~is_older).drop(_SINCE)
         gone = gone.join(self._identities(versions), self._is_same_version(), "left_anti")
-        until = place(F.col("_cdc_to"), F.col("_cdc_to_tx_id"))
-        overlaps = F.col("_cdc_to").isNull() | is_after(until, F.col(_SINCE)[PLACE])
-        kept = self._ending_at(known.where(is_older & overlaps), F.col(_SINCE))
+        kept = self._ending_at(known.where(is_older & self._reaches_beyond()), F.col(_SINCE))
         return kept.unionByName(gone.withColumn(GOES, F.lit(True)))
+
+    def cut_short(self, events: DataFrame) -> DataFrame:
+        """All rows; of the keys of `events` one ends at the first of these, if it began before."""
+        known = self._since(events, how="left")
+        begun = place(F.col("_cdc_from"), F.col("_cdc_tx_id"))
+        is_cut = is_after(F.col(_SINCE)[PLACE], begun) & self._reaches_beyond()
+        cut = self._ending_at(known.where(is_cut), F.col(_SINCE)).drop(GOES)
+        return known.where(~is_cut).drop(_SINCE).unionByName(cut)
+
+    def _since(self, events: DataFrame, *, how: str = "inner") -> DataFrame:
+        """Rows of the keys of `events`, with the first event of their key."""
+        since = events.groupBy("key").agg(F.min(F.struct(PLACE, F.col("source.ts").alias(TS))).alias(_SINCE))
+        same = key_of(self.keys, table="known").eqNullSafe(F.col("cut.key"))
+        return self.rows.alias("known").join(since.alias("cut"), same, how).select("known.*", _SINCE)
+
+    def _reaches_beyond(self) -> Column:
+        until = place(F.col("_cdc_to"), F.col("_cdc_to_tx_id"))
+        return F.col("_cdc_to").isNull() | is_after(until, F.col(_SINCE)[PLACE])
 
     def _ending_at(self, rows: DataFrame, end: Column) -> DataFrame:
         ended = {
             "_cdc_to": end[PLACE]["position"],
             "_cdc_to_tx_id": end[PLACE]["tx_id"],
-            "_cdc_to_ts": end[TS],
+            "_cdc_to_ts": F.greatest(F.col("_cdc_from_ts"), end[TS]),
             GOES: F.lit(False),
         }
         return rows.withColumns(ended).select(*(F.col(quoted(name)) for name in self.rows.columns), GOES)
@@ -80,4 +122,17 @@ class KnownRows:
 
 
 def as_rows(versions: DataFrame) -> DataFrame:
-    return versions.withColumn(GOES, F.lit(False))
+    """Those that are not in the history as they are."""
+    return versions.where(~F.col(STANDS)).drop(STANDS).withColumn(GOES, F.lit(False))
+
+
+def mended(history: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, DataFrame]:
+    """All rows of a history with times that do not run backwards, and those of them whose times that changes.
+
+    For one that older rules made: bronze may not hold the events of its oldest versions any more.
+    """
+    was = {f"_cdc_was_{name}": F.col(f"_cdc_{name}_ts") for name in ("from", "to")}
+    rows = in_time(history.withColumns(was), history.limit(0), keys).localCheckpoint()
+    is_same = F.col("_cdc_was_from").eqNullSafe(F.col("_cdc_from_ts"))
+    is_same &= F.col("_cdc_was_to").eqNullSafe(F.col("_cdc_to_ts"))
+    return rows.drop(*was), rows.where(~is_same).drop(*was)

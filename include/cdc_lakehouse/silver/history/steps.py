@@ -40,7 +40,7 @@ class Steps:
         begun = F.struct("op", F.col(PLACE).alias("place"), F.col("source.ts").alias("ts"))
         steps = events.select(
             *(value(each.name).cast(each.dataType).alias(each.name) for each in self._own()),
-            _step(begun, is_base=False),
+            _step(begun, is_base=False, is_known=F.lit(False)),
             F.coalesce("unavailable", F.array().cast("array<string>")).alias(UNTOLD),
             F.struct(F.col(f"{PLACE}.position"), F.col(f"{PLACE}.tx_id")).alias(_AT),
         )
@@ -72,7 +72,7 @@ class Steps:
                 .alias(each.name)
                 for each in self._own()
             ),
-            _step(begun, is_base=True, now=of_silver),
+            _step(begun, is_base=True, now=of_silver, is_known=F.col("h._cdc_from").isNotNull()),
             F.coalesce("s._cdc_incomplete", F.array().cast("array<string>")).alias(UNTOLD),
         )
 
@@ -96,13 +96,14 @@ class Steps:
         return [each for each in self.schema if not each.name.startswith(SYSTEM_PREFIX)]
 
 
-def _step(begun: Column, *, is_base: bool, now: Column | None = None) -> Column:
+def _step(begun: Column, *, is_base: bool, is_known: Column, now: Column | None = None) -> Column:
     of = begun if now is None else now
     return F.struct(
         of["op"].alias("op"),
         of["place"].alias("place"),
         of["ts"].alias("ts"),
         F.lit(is_base).alias("is_base"),
+        is_known.alias("is_known"),
         begun.alias("begun"),
     ).alias(STEP)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -16,11 +17,15 @@ from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.silver.changes import Changes
 from cdc_lakehouse.silver.history.cutting import Cutting
 from cdc_lakehouse.silver.history.merge import merge_history
+from cdc_lakehouse.silver.history.rows import mended
 from cdc_lakehouse.silver.history.schema import follow_silver, history_schema, refuse_unknown
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.schema.filling import with_fills
 
 logger = logging.getLogger(__name__)
+RULES = 2
+"""By which versions are cut. By those before 2 times could overlap, and a snapshot began a version of each
+row."""
 
 
 def keep_history(
@@ -34,9 +39,9 @@ def keep_history(
 ) -> None:
     """Write what the merge will do to silver, before it does. A second call writes the same rows.
 
-    A history that is new, that missed steps of silver, or whose silver is made anew, is cut from all that
-    bronze holds. It may end no more rows than `deletes_limit` says, unless what the merge removes was
-    `accepted`.
+    A history that is new, that missed steps of silver, that older rules made, or whose silver is made anew,
+    is cut from all that bronze holds. It may end no more rows than `deletes_limit` says, unless what the
+    merge removes was `accepted`.
     """
     option, lake, name = task.table.history, application.lake, task.table.name
     if option is None:
@@ -45,14 +50,18 @@ def keep_history(
     if schema is None:
         return
     read = standing_of(uri)
+    history, changed = _at(session, uri, read.version), None
+    if read.silver is not None and read.rules < RULES:
+        history, changed = mended(history, [column.name for column in changes.columns.key])
     cutting = Cutting(
         changes=changes,
         before=task.before.applied,
         schema=schema,
         tracked=option.columns,
-        history=with_fills(_at(session, uri, read.version), changes.fills),
+        history=with_fills(history, changes.fills),
         silver=with_fills(_silver(session, application, task), changes.fills),
-        whole=read.life != cause.life or _has_missed(read, task),
+        whole=read.life != cause.life or read.rules < RULES or _has_missed(read, task),
+        mended=None if changed is None else with_fills(changed, changes.fills),
     )
     rows = cutting.rows().persist()
     try:
@@ -63,7 +72,7 @@ def keep_history(
             session=session,
             uri=uri,
             read=read,
-            cause=cause,
+            cause=replace(cause, rules=RULES),
         )
     finally:
         rows.unpersist()

@@ -8,22 +8,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 from pyspark.sql.window import WindowSpec
 
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.lake.names import quoted
-from cdc_lakehouse.silver.folding.place import PLACE
+from cdc_lakehouse.silver.folding.place import PLACE, is_after, place
 from cdc_lakehouse.silver.history.endings import TS, first_ending
 
 STEP = "_cdc_step"
-"""Column of a step: what it is (`op`, `place`, `ts`, `is_base`), and as what its version began (`begun`)."""
+"""Column of a step: what it is (`op`, `place`, `ts`; `is_base` of silver's row; `is_known` where the history
+has its version), and as what its version began (`begun`)."""
 UNTOLD = "_cdc_step_untold"
 """Names of the columns that it does not tell; never null."""
+STANDS = "_cdc_version_stands"
+"""Column of a version: the history has it as it is."""
 _CUT, _SEGMENT, _UNTIL, _VERSION = (f"_cdc_step_{name}" for name in ("cut", "segment", "until", "version"))
+_FIRST, _LATEST = "_cdc_first_place", "_cdc_latest_time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,10 @@ class Versions:
     lacking: Sequence[str]
     """Columns that some step does not tell."""
     tracked: Sequence[str] | None
-    """A new version where one of these changes; with None every image is one."""
+    """A new version where one of these changes; with None every image is one, unless a snapshot read it
+    unchanged."""
+    reads: bool
+    """Whether some step is a row that a snapshot read."""
     dropped: frozenset[str] = frozenset()
     """Columns that the source does not send any more: a version that lacks their values is not incomplete."""
 
@@ -44,7 +52,7 @@ class Versions:
         until = F.col(_UNTIL)
         ends = self._is_delete() | until["is_ending"] | (until["op"] == Operation.DELETE)
         told = self._told(cut.withColumn(_CUT, F.coalesce(ends, F.lit(False)))).where(~self._is_delete())
-        return self._rows(told if self.tracked is None else self._joined(told, self.tracked))
+        return self._rows(self._joined(told) if self.reads or self.tracked is not None else told)
 
     def _until(self) -> Column:
         following = F.lead(STEP).over(self._in_order())
@@ -80,11 +88,10 @@ class Versions:
         values = {name: value["value"] for name, value in found.items()}
         return steps.withColumn(_SEGMENT, begun).withColumns({**values, UNTOLD: untold})
 
-    def _joined(self, images: DataFrame, tracked: Sequence[str]) -> DataFrame:
-        """Images in which no tracked column changes are one version: it began as the first, is the last."""
+    def _joined(self, images: DataFrame) -> DataFrame:
+        """Images that change nothing are of the version before: it began as the first, is the last."""
         before = self._in_order()
-        changes = [~F.col(quoted(name)).eqNullSafe(F.lag(quoted(name)).over(before)) for name in tracked]
-        begins = F.coalesce(F.lag(_CUT).over(before), F.lit(True)) | reduce(or_, changes, F.lit(False))
+        begins = F.coalesce(F.lag(_CUT).over(before), F.lit(True)) | self._changes(images.schema)
         version = F.sum(begins.cast("int")).over(before.rowsBetween(Window.unboundedPreceding, 0))
         numbered = images.withColumn(_VERSION, version)
         order = F.struct(*self._order())
@@ -94,8 +101,24 @@ class Versions:
             F.min_by(STEP, order).alias(STEP),
         )
 
+    def _changes(self, schema: StructType) -> Column:
+        """Whether an image differs from the one before it in what versions are told apart by."""
+        before = self._in_order()
+        differs = [
+            ~comparable(name, schema).eqNullSafe(F.lag(comparable(name, schema)).over(before))
+            for name in (self.names if self.tracked is None else self.tracked)
+        ]
+        changes = reduce(or_, differs, F.lit(False))
+        if self.tracked is not None:
+            return changes
+        was_open = F.lag(F.size(UNTOLD)).over(before) > 0
+        return (F.col(STEP)["op"] != Operation.READ) | F.col(STEP)["is_base"] | was_open | changes
+
     def _rows(self, versions: DataFrame) -> DataFrame:
         begun, end = F.col(STEP)["begun"], F.col(_UNTIL)
+        stands = F.lit(False)
+        if self.tracked is None:
+            stands = F.col(STEP)["is_known"] & end["place"].isNull()
         return versions.select(
             *(F.col(quoted(name)) for name in self.names),
             begun["op"].alias("_cdc_op"),
@@ -106,6 +129,7 @@ class Versions:
             begun["place"]["tx_id"].alias("_cdc_tx_id"),
             end["place"]["tx_id"].alias("_cdc_to_tx_id"),
             F.when(F.size(UNTOLD) > 0, F.col(UNTOLD)).alias("_cdc_incomplete"),
+            stands.alias(STANDS),
         )
 
     def _is_delete(self) -> Column:
@@ -122,3 +146,43 @@ class Versions:
 
     def _quoted_keys(self) -> Sequence[Column]:
         return [F.col(quoted(name)) for name in self.keys]
+
+
+def in_time(versions: DataFrame, known: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The same with times that do not run backwards within a key, also not behind `known` versions of it.
+
+    Commit times do, between transactions, and rows that a snapshot read have the connector's clock.
+    """
+    names = [quoted(name) for name in keys]
+    begun = place(F.col("_cdc_from"), F.col("_cdc_tx_id"))
+    firsts = versions.groupBy(*names).agg(F.min_by(begun, "_cdc_from").alias(_FIRST))
+    same = reduce(and_, (F.col(f"known.{name}").eqNullSafe(F.col(f"cut.{name}")) for name in names))
+    older = (
+        known.alias("known").join(firsts.alias("cut"), same).where(is_after(F.col(_FIRST), begun_of("known")))
+    )
+    has_ended = ~is_after(ended_of("known"), F.col(_FIRST))
+    ended_at = F.when(F.col("known._cdc_to").isNotNull() & has_ended, F.col("known._cdc_to_ts"))
+    latest = F.max(F.greatest(F.col("known._cdc_from_ts"), ended_at)).alias(_LATEST)
+    floors = older.groupBy(*(F.col(f"cut.{name}") for name in names)).agg(latest)
+    same = reduce(and_, (F.col(f"version.{name}").eqNullSafe(F.col(f"floor.{name}")) for name in names))
+    joined = versions.alias("version").join(floors.alias("floor"), same, "left").select("version.*", _LATEST)
+    before = Window.partitionBy(*names).orderBy("_cdc_from").rowsBetween(Window.unboundedPreceding, -1)
+    so_far = F.max(F.greatest("_cdc_from_ts", "_cdc_to_ts")).over(before)
+    since = F.greatest(F.col(_LATEST), so_far, F.col("_cdc_from_ts"))
+    until = F.when(F.col("_cdc_to").isNotNull(), F.greatest(since, F.col("_cdc_to_ts")))
+    return joined.withColumns({"_cdc_from_ts": since, "_cdc_to_ts": until}).drop(_LATEST)
+
+
+def begun_of(table: str) -> Column:
+    """The place of a version, under the alias of its table."""
+    return place(F.col(f"{table}._cdc_from"), F.col(f"{table}._cdc_tx_id"))
+
+
+def ended_of(table: str) -> Column:
+    return place(F.col(f"{table}._cdc_to"), F.col(f"{table}._cdc_to_tx_id"))
+
+
+def comparable(name: str, schema: StructType) -> Column:
+    """A column as Spark can compare it: maps it cannot, so one with maps is compared as text."""
+    column = F.col(quoted(name))
+    return F.to_json(F.struct(column)) if "map<" in schema[name].dataType.simpleString() else column
