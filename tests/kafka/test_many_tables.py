@@ -48,7 +48,7 @@ class Group:
         self.broker.send(self.topic(name), [value(n) for n in numbers], key=KEY, partition=partition)
 
     def run(self) -> dict[str, TableResult]:
-        tables = [table_of(name, self.topic(name)) for name in self.names]
+        tables = [table_of(name, self.topic(name), quarantine_limit={}) for name in self.names]
         return {result.table: result for result in ingest(self.chain.application(*tables))}
 
     def rows(self, name: str) -> list[tuple[int, int]]:
