@@ -12,6 +12,7 @@ from orders import OLD, ORDERS, SOURCE, TOPIC, know, notes  # type: ignore[impor
 
 from cases.case_file import CaseEvent, SourcePosition  # type: ignore[import-not-found]
 from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
+from cdc_lakehouse.config.models import SharedKeys
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.progress import Progress
@@ -142,7 +143,8 @@ def test_of_two_attempts_that_meet_the_same_snapshot_one_opens_its_epoch(drained
 
 def test_a_snapshot_of_a_topic_that_comes_later_leaves_the_others_where_they_stand(drained):
     """The same table under another name: what its first snapshot says is newer than all that was streamed."""
-    renamed = ORDERS.model_copy(update={"topics": (*ORDERS.topics, "renamed.orders")})
+    topics = (*ORDERS.topics, "renamed.orders")
+    renamed = ORDERS.model_copy(update={"topics": topics, "shared_keys": SharedKeys.ONE_ROW})
     drained.registry.register("renamed.orders", keys=drained.registry.keys[TOPIC], values={})
     drained.registry.register("renamed.orders", keys={}, values=drained.registry.values[TOPIC])
     record = read("0@0", 1, "renamed", tx=95)
