@@ -11,7 +11,7 @@ import pyarrow as pa
 from orders_in_kafka import SOURCE, TOPIC, ledger_of  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.epochs import Decision, decide_epochs
-from cdc_lakehouse.bronze.log_runs import chunk_runs, log_runs
+from cdc_lakehouse.bronze.log_runs import PositionColumns, chunk_runs, log_runs
 from cdc_lakehouse.bronze.written_file import SnapshotStart, Span, WrittenFile
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.progress import Progress
@@ -75,7 +75,7 @@ def line(
             start = SnapshotStart(topic, partition, record.tx_id, offset, record.place)
             starts.setdefault(record.tx_id, start)
     offsets = np.arange(first, first + len(records))
-    position = pa.array([_position(record) for record in records], POSITION)
+    columns = PositionColumns.of(pa.array([_position(record) for record in records], POSITION))
     span = Span(topic, partition, first, first + len(records) - 1, len(records))
     return WrittenFile(
         name="f",
@@ -84,8 +84,8 @@ def line(
         rows=len(records),
         spans=(span,),
         snapshots=tuple(starts.values()),
-        log_runs=tuple(log_runs(topic, partition, offsets, position, apart_at=apart_at)),
-        chunk_runs=tuple(chunk_runs(topic, partition, offsets, position, apart_at=apart_at)),
+        log_runs=tuple(log_runs(topic, partition, offsets, columns, apart_at=apart_at)),
+        chunk_runs=tuple(chunk_runs(topic, partition, offsets, columns, apart_at=apart_at)),
     )
 
 

@@ -1,8 +1,8 @@
 """Runs of streamed events that name the commit before them, or that do not (`cdc-semantics` rule 2.5).
 
-They also tell whether the log turned back: within a partition events come in the order of their commits,
-unless a block of them is sent again, or the source went back (rule 2.7). And they tell which commits their
-events name, which is what separates the events before a repeated snapshot from those behind it (rule 2.5).
+Runs also show whether the log turned back: within a partition events come in the order of their commits,
+unless a block of them is sent again, or the source went back (rule 2.7). The commits that events name
+separate the events before a repeated snapshot from those behind it (rule 2.5).
 """
 
 from __future__ import annotations
@@ -59,44 +59,42 @@ def log_runs(
     topic: str,
     partition: int,
     offsets: np.ndarray,
-    position: pa.StructArray,
+    columns: PositionColumns,
     *,
     apart_at: Sequence[int] = (),
 ) -> Iterator[LogRun]:
-    """Return the runs of streamed events, in the order of their offsets. A row of a full snapshot ends a run.
+    """Yield the runs of streamed events, in the order of their offsets. A row of a full snapshot ends a run.
 
     A commit of 0 is one that was not named: no log begins there. Other sources than PostgreSQL name theirs
     always or never, so their rows are of one kind. No run has commits on both sides of one of `apart_at`.
     """
-    columns = _Columns.of(position)
     places = np.flatnonzero(columns.is_streamed)
     if len(places):
-        kinds = _kinds(columns.commit[places], apart_at)
+        kinds = _count_reached_commits(columns.commit[places], apart_at)
         kinds += (len(apart_at) + 2) * np.cumsum(columns.is_snapshot)[places]
-        yield from _runs(topic, partition, offsets, columns, places=places, kinds=kinds)
+        yield from _split_by_kind(topic, partition, offsets, columns, places=places, kinds=kinds)
 
 
 def chunk_runs(
     topic: str,
     partition: int,
     offsets: np.ndarray,
-    position: pa.StructArray,
+    columns: PositionColumns,
     *,
     apart_at: Sequence[int] = (),
 ) -> Iterator[LogRun]:
-    """Return the rows of incremental snapshots as runs, which say where in the log they were read.
+    """Yield the rows of incremental snapshots as runs, which say where in the log they were read.
 
-    It is one run, but for `apart_at`, which is as for `log_runs`.
+    Without `apart_at`, which means the same as for `log_runs`, it is one run.
     """
-    columns = _Columns.of(position)
     places = np.flatnonzero(columns.is_chunk)
     if len(places):
         commits = columns.commit[places]
-        kinds = _kinds(commits, apart_at) if len(apart_at) else np.zeros(len(places), int)
-        yield from _runs(topic, partition, offsets, columns, places=places, kinds=kinds)
+        kinds = _count_reached_commits(commits, apart_at) if len(apart_at) else np.zeros(len(places), int)
+        yield from _split_by_kind(topic, partition, offsets, columns, places=places, kinds=kinds)
 
 
-def _kinds(commits: np.ndarray, apart_at: Sequence[int]) -> np.ndarray:
+def _count_reached_commits(commits: np.ndarray, apart_at: Sequence[int]) -> np.ndarray:
     """Return 0 for each event that names no commit; for others 1 and how many of `apart_at` it reaches."""
     reached = np.searchsorted(np.sort(np.asarray(apart_at, np.int64)), commits, side="right")
     kinds: np.ndarray = np.where(commits == 0, 0, reached + 1)
@@ -104,8 +102,8 @@ def _kinds(commits: np.ndarray, apart_at: Sequence[int]) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
-    """What positions of bronze rows say, as arrays of one length."""
+class PositionColumns:
+    """Fields of the positions of bronze rows, as arrays of one length."""
 
     commit: np.ndarray
     row: np.ndarray
@@ -118,36 +116,36 @@ class _Columns:
     @classmethod
     def of(cls, position: pa.StructArray) -> Self:
         numbers = {name: _numbers(position.field(name)) for name in ("phase", "streamed", "commit", "row")}
-        is_there = np.ones(len(position), bool)
+        has_position = np.ones(len(position), bool)
         if position.null_count:
-            is_there = position.is_valid().to_numpy(zero_copy_only=False)
-        in_stream, streamed = is_there & (numbers["phase"] == 1), numbers["streamed"] == 1
+            has_position = position.is_valid().to_numpy(zero_copy_only=False)
+        in_stream, streamed = has_position & (numbers["phase"] == 1), numbers["streamed"] == 1
         return cls(
             numbers["commit"],
             numbers["row"],
             is_streamed=in_stream & streamed,
             is_chunk=in_stream & ~streamed,
-            is_snapshot=is_there & (numbers["phase"] == 0),
+            is_snapshot=has_position & (numbers["phase"] == 0),
         )
 
 
-def _runs(
+def _split_by_kind(
     topic: str,
     partition: int,
     offsets: np.ndarray,
-    columns: _Columns,
+    columns: PositionColumns,
     *,
     places: np.ndarray,
     kinds: np.ndarray,
 ) -> Iterator[LogRun]:
-    """Return the rows at `places` as runs of one kind each."""
+    """Yield the rows at `places` as runs of one kind each."""
     starts = np.concatenate([[0], np.flatnonzero(kinds[1:] != kinds[:-1]) + 1])
     commits, rows = columns.commit[places], columns.row[places]
     highest = np.maximum.reduceat(rows, starts)
-    named = zip(np.minimum.reduceat(commits, starts), np.maximum.reduceat(commits, starts), strict=True)
+    bounds = zip(np.minimum.reduceat(commits, starts), np.maximum.reduceat(commits, starts), strict=True)
     lasts = np.append(starts[1:], len(places)) - 1
     turned = np.flatnonzero(_below_the_one_before(commits, rows)) + 1
-    for start, last, row, (least, most) in zip(starts, lasts, highest, named, strict=True):
+    for start, last, row, (least, most) in zip(starts, lasts, highest, bounds, strict=True):
         own = turned[(turned > start) & (turned <= last)]
         yield LogRun(
             topic,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdc_lakehouse.bronze.log_runs import LogRun, chunk_runs, log_runs
+from cdc_lakehouse.bronze.log_runs import LogRun, PositionColumns, chunk_runs, log_runs
 from cdc_lakehouse.bronze.written_file import BAD_ROWS_SHOWN, BadRow, SnapshotStart, Span, WrittenFile
 from cdc_lakehouse.lake.parquet_files import ParquetFile
 
@@ -37,7 +37,7 @@ class Tally:
     value_ids: set[int] = field(default_factory=set)
     snapshots: dict[tuple[_Place, int], SnapshotStart] = field(default_factory=dict)
     last_read: dict[_Place, int] = field(default_factory=dict)
-    """The newest row of a full snapshot."""
+    """Offset of the newest row of a full snapshot."""
     log_runs: dict[_Place, list[LogRun]] = field(default_factory=dict)
     chunk_runs: dict[_Place, LogRun] = field(default_factory=dict)
     decode_seconds: float = 0.0
@@ -47,9 +47,10 @@ class Tally:
         self.rows += rows.num_rows
         self.decode_seconds += decode_seconds
         for place, part in _by_place(rows):
-            self._add_offsets(place, _numbers(part.column("offset")))
-            self._add_log_runs(place, part)
-            self._add_snapshots(place, part)
+            offsets = _numbers(part.column("offset"))
+            self._add_offsets(place, offsets)
+            self._add_log_runs(place, offsets, PositionColumns.of(part.column("position")))
+            self._add_snapshots(place, offsets, part)
         self._add_times(rows)
         self.out_of_range += rows.num_rows - rows.column("out_of_range").null_count
         self.key_ids |= _different(rows.column("key_schema_id"))
@@ -88,41 +89,41 @@ class Tally:
         rows = len(offsets) + (0 if known is None else known.rows)
         self.spans[place] = Span(*place, first=first, last=int(offsets[-1]), rows=rows)
 
-    def _add_snapshots(self, place: _Place, part: pa.RecordBatch) -> None:
-        snapshot = pc.struct_field(part.column("source"), "snapshot")
-        full = pc.and_(snapshot.is_valid(), pc.invert(pc.is_in(snapshot, _STREAMED)))
-        if not pc.any(full).as_py():
+    def _add_snapshots(self, place: _Place, offsets: np.ndarray, part: pa.RecordBatch) -> None:
+        source, position = part.column("source"), part.column("position")
+        snapshot = pc.struct_field(source, "snapshot")
+        is_read = pc.and_(snapshot.is_valid(), pc.invert(pc.is_in(snapshot, _STREAMED)))
+        if not pc.any(is_read).as_py():
             return
-        rows = part.filter(full)
-        tx_ids = pc.struct_field(rows.column("source"), "tx_id")
-        for tx_id in _different(tx_ids):
-            first = rows.slice(pc.index(tx_ids, tx_id).as_py(), 1).to_pylist()[0]
-            position, has_log = first["position"], first["source"]["lsn"] is not None
-            spot = (position["commit"], position["row"]) if position is not None and has_log else None
-            start = SnapshotStart(*place, tx_id=tx_id, offset=first["offset"], place=spot)
-            self.snapshots.setdefault((place, tx_id), start)
-        self.last_read[place] = rows.column("offset")[-1].as_py()
+        rows = pc.indices_nonzero(is_read)
+        tx_ids = pc.struct_field(source, "tx_id").take(rows)
+        for tx_id in _different(tx_ids) - {tx_id for at, tx_id in self.snapshots if at == place}:
+            row = rows[pc.index(tx_ids, tx_id).as_py()].as_py()
+            # Single fields: the commit time of a row may be no date that Python has.
+            spot = position[row].as_py() if source[row]["lsn"].is_valid else None
+            taken_at = None if spot is None else (spot["commit"], spot["row"])
+            start = SnapshotStart(*place, tx_id=tx_id, offset=int(offsets[row]), place=taken_at)
+            self.snapshots[place, tx_id] = start
+        self.last_read[place] = int(offsets[rows[-1].as_py()])
 
-    def _add_log_runs(self, place: _Place, part: pa.RecordBatch) -> None:
-        offsets, position = _numbers(part.column("offset")), part.column("position")
-        known = self.log_runs.setdefault(place, [])
-        for number, run in enumerate(log_runs(*place, offsets, position)):
-            goes_on = bool(known) and number == 0 and known[-1].knows_past == run.knows_past
-            if goes_on and not self._reads_between(place, known[-1], run, part):
-                known[-1] = known[-1].joined(run)
+    def _add_log_runs(self, place: _Place, offsets: np.ndarray, columns: PositionColumns) -> None:
+        runs = self.log_runs.setdefault(place, [])
+        for number, run in enumerate(log_runs(*place, offsets, columns)):
+            goes_on = bool(runs) and number == 0 and runs[-1].knows_past == run.knows_past
+            if goes_on and not self._reads_between(place, runs[-1], run, offsets[columns.is_snapshot]):
+                runs[-1] = runs[-1].joined(run)
             else:
-                known.append(run)
-        for run in chunk_runs(*place, offsets, position):
+                runs.append(run)
+        for run in chunk_runs(*place, offsets, columns):
             before = self.chunk_runs.get(place)
             self.chunk_runs[place] = run if before is None else before.joined(run)
 
-    def _reads_between(self, place: _Place, run: LogRun, behind: LogRun, part: pa.RecordBatch) -> bool:
-        """Whether a row of a full snapshot stands between the two runs."""
-        if self.last_read.get(place, -1) > run.last:
-            return True
-        phase, offsets = pc.struct_field(part.column("position"), "phase"), part.column("offset")
-        is_between = pc.and_(pc.equal(phase, 0), pc.less(offsets, behind.first))
-        return bool(pc.any(is_between).as_py())
+    def _reads_between(self, place: _Place, run: LogRun, behind: LogRun, reads: np.ndarray) -> bool:
+        """Return whether a row of a full snapshot stands between the two runs.
+
+        `reads` are the offsets of such rows in the newest part, which holds `behind` and not `run`.
+        """
+        return self.last_read.get(place, -1) > run.last or bool((reads < behind.first).any())
 
     def _add_times(self, rows: pa.RecordBatch) -> None:
         times = rows.column("kafka_timestamp")

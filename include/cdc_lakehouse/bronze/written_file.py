@@ -10,8 +10,10 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.fs import FileSystem
 
-from cdc_lakehouse.bronze.log_runs import LogRun, chunk_runs, log_runs
+from cdc_lakehouse.bronze.log_runs import LogRun, PositionColumns, chunk_runs, log_runs
+from cdc_lakehouse.errors import StorageUnavailableError
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.progress import Spot
@@ -51,7 +53,7 @@ class SnapshotStart:
     tx_id: int
     offset: int
     place: Spot | None = None
-    """Where in the source's log its rows say that it was taken; None where they do not."""
+    """The place in the source's log at which it was taken; None where its rows do not say it."""
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> SnapshotStart:
@@ -133,31 +135,40 @@ class WrittenFile:
 def with_runs_apart(
     files: Sequence[WrittenFile], straddling: Mapping[tuple[str, int], Sequence[int]], *, folder: str
 ) -> list[WrittenFile]:
-    """Read the positions of some partitions again, and split their runs at the commits given for each.
+    """Read the positions of the `straddling` partitions again, and split their runs at the commits given.
 
-    Asked for where a full snapshot is taken again while other partitions are streamed: a worker does not
+    This is needed where a full snapshot is taken again while other partitions are streamed: a worker does not
     know at which commit another one meets the snapshot. A second call returns the same.
     """
     filesystem, root = filesystem_of(folder)
+    try:
+        return [
+            _with_split_runs(file, straddling, path=f"{root}/{file.name}", on=filesystem) for file in files
+        ]
+    except OSError as exc:
+        raise StorageUnavailableError(root=folder, reason=str(exc)) from exc
 
-    def with_own_runs_apart(file: WrittenFile) -> WrittenFile:
-        concerned = [each for each in file.spans if (each.topic, each.partition) in straddling]
-        if not concerned:
-            return file
-        columns = ["topic", "partition", "offset", "position"]
-        rows = pq.read_table(f"{root}/{file.name}", columns=columns, filesystem=filesystem)
-        runs = [run for run in file.log_runs if (run.topic, run.partition) not in straddling]
-        chunks = [run for run in file.chunk_runs if (run.topic, run.partition) not in straddling]
-        for span in concerned:
-            place = span.topic, span.partition
-            is_own = (pc.field("topic") == span.topic) & (pc.field("partition") == span.partition)
-            own = rows.filter(is_own).combine_chunks()
-            offsets, position = own["offset"].to_numpy(), own["position"].combine_chunks()
-            runs += log_runs(*place, offsets, position, apart_at=straddling[place])
-            chunks += chunk_runs(*place, offsets, position, apart_at=straddling[place])
-        return replace(file, log_runs=tuple(runs), chunk_runs=tuple(chunks))
 
-    return [with_own_runs_apart(file) for file in files]
+def _with_split_runs(
+    file: WrittenFile, straddling: Mapping[tuple[str, int], Sequence[int]], *, path: str, on: FileSystem
+) -> WrittenFile:
+    split = [span for span in file.spans if (span.topic, span.partition) in straddling]
+    if not split:
+        return file
+    columns = ["topic", "partition", "offset", "position"]
+    rows = pq.read_table(
+        path, columns=columns, filesystem=on, partitioning=None, page_checksum_verification=True
+    )
+    runs = [run for run in file.log_runs if (run.topic, run.partition) not in straddling]
+    chunks = [run for run in file.chunk_runs if (run.topic, run.partition) not in straddling]
+    for span in split:
+        place = span.topic, span.partition
+        is_of_span = (pc.field("topic") == span.topic) & (pc.field("partition") == span.partition)
+        part = rows.filter(is_of_span).combine_chunks()
+        offsets, positions = part["offset"].to_numpy(), PositionColumns.of(part["position"].combine_chunks())
+        runs += log_runs(*place, offsets, positions, apart_at=straddling[place])
+        chunks += chunk_runs(*place, offsets, positions, apart_at=straddling[place])
+    return replace(file, log_runs=tuple(runs), chunk_runs=tuple(chunks))
 
 
 def _told_timestamps(bounds: tuple[int, int] | None) -> tuple[str, str] | None:
