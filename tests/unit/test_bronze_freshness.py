@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cdc_lakehouse.bronze.epochs import EPOCHS_OPENED
 from cdc_lakehouse.bronze.freshness import Arrival, with_freshness
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.connect.connectors import ConnectorState
@@ -119,6 +120,18 @@ def test_who_never_said_that_anything_is_complete_lacks_all_of_it():
 def test_a_table_that_claims_nothing_for_its_own_reasons_is_judged_by_its_connector(claims_nothing):
     assert code(with_freshness(claims_nothing, TABLE, arrival(120, 90, 0, committed=299))) is None
     assert code(with_freshness(claims_nothing, TABLE, arrival(120, 90, 0, committed=199))) == "NOT_FRESH"
+
+
+def test_a_repeated_snapshot_does_not_make_a_table_stale():
+    """It opens an epoch, for which nothing is confirmed before the next run looks."""
+    repeated = result(
+        withheld=Withheld.NOT_CONFIRMED,
+        status=TableStatus.ADVANCED,
+        decisions={EPOCHS_OPENED: [{"epoch": 2, "why": "full snapshot"}]},
+    )
+
+    assert code(with_freshness(repeated, TABLE, arrival(120, 90, 0, committed=299))) is None
+    assert code(with_freshness(repeated, TABLE, arrival(120, 90, 0, committed=199))) == "NOT_FRESH"
 
 
 def test_a_table_that_the_source_dropped_is_judged_by_its_connector():

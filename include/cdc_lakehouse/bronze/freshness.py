@@ -1,8 +1,8 @@
-"""How long changes of the source have been missing from a table, and whether that breaks its promise.
+"""The time for which changes of the source have been missing from a table, and the promise about it.
 
 The age of *valid-through* says how old a table may be at most. A promise is broken by what can be shown: the
-source's log stood at a place at a known moment, and the table does not have everything up to there. A pause
-of the DAG alone shows nothing, and a source that nobody writes to does not age.
+source's log was at a place at a known moment, and the table does not have everything up to there. A pause
+of the DAG alone shows nothing, and a source without writes does not age.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from cdc_lakehouse.bronze.epochs import EPOCHS_OPENED
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.connect.connectors import NOBODY_ASKED, ConnectorState
@@ -25,25 +26,25 @@ from cdc_lakehouse.lake.instants import age_in_words
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What one run learned about the way of a table's changes from the source to Kafka."""
+    """Facts that one run has about the way of a table's changes from the source to Kafka."""
 
     now: datetime
-    """By the source's clock where the source answered."""
+    """The time by the source's clock; by that of this machine where the source did not answer."""
     moments: tuple[Moment, ...]
     """Places of the source's log at known times, oldest first."""
     source: LogPosition | None = None
-    """Where the source's log stands; None where the source did not answer."""
+    """The end of the source's log; None where the source did not answer."""
     committed: LogPosition | None = None
-    """What the connector has committed; None where nobody can say."""
+    """The position that the connector has committed; None where it is not known."""
     is_at_source: bool = True
-    """Whether the source has a table that the topics are named after."""
+    """The source has the tables that the topics are named after."""
     connector: ConnectorState = NOBODY_ASKED
     refusal: LakehouseError | None = None
-    """Why source or offsets could not be asked."""
+    """The error with which the question to source or connectors failed."""
 
 
 def with_freshness(result: TableResult, table: Table, arrival: Arrival) -> TableResult:
-    """The result with what is known of its freshness, and red where its promise is broken.
+    """Return the result with the facts of its freshness, and red where the promise of the table is broken.
 
     Another error of the table stays: it comes first. Call it on what the drain achieved.
     """
@@ -55,12 +56,17 @@ def with_freshness(result: TableResult, table: Table, arrival: Arrival) -> Table
 
 
 def _find_position(result: TableResult, arrival: Arrival) -> LogPosition | None:
-    """What the table has; where it claims nothing for a reason of its own, what the connector has brought."""
+    """Return what the table has; where it claims nothing for another reason, what the connector has sent.
+
+    A source epoch that the records of this run opened is such a reason: the look of the next run is the first
+    that can confirm a claim for it. A table that was never confirmed has nothing.
+    """
     if not arrival.is_at_source:
         return arrival.committed
     if result.valid_position is not None:
         return LogPosition.from_text(result.valid_position)
-    return None if result.withheld == Withheld.NOT_CONFIRMED else arrival.committed
+    is_confirmed_later = result.withheld != Withheld.NOT_CONFIRMED or EPOCHS_OPENED in result.decisions
+    return arrival.committed if is_confirmed_later else None
 
 
 def _describe_arrival(table: Table, arrival: Arrival, *, since: datetime | None) -> Mapping[str, Any]:
