@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from registry_server import FakeRegistry  # type: ignore[import-not-found]
 
@@ -14,6 +15,7 @@ from cdc_lakehouse.config.settings import Connection, Role, connection_from_envi
 from cdc_lakehouse.contract import ENV_CONNECTION_REGISTRY
 from cdc_lakehouse.errors import MissingConnectionError, RegistryUnavailableError
 from cdc_lakehouse.preflight.greeting import greet_registry
+from cdc_lakehouse.registry.access import http_client
 from cdc_lakehouse.registry.client import SchemaRegistry
 from certificates import Authority, authority  # type: ignore[import-not-found]
 from oauth_server import CLIENT_ID, CLIENT_SECRET, OAuthServer  # type: ignore[import-not-found]
@@ -75,6 +77,36 @@ def asked(connection: Connection, *, times: int = 1) -> Any:
     with SchemaRegistry(registry_settings(connection), attempts=1, timeout_seconds=5) as registry:
         found = [registry.for_table().schema(5) for _ in range(times)]
     return found[-1]
+
+
+class CountedBody(httpx.SyncByteStream):
+    """A body that says how many of its pieces were read."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _ in range(3):
+            self.read += 1
+            yield b" " * 100
+
+
+@pytest.mark.parametrize("with_token", [False, True], ids=["no login", "tokens"])
+def test_no_piece_of_an_answer_is_read_before_the_client_asks_for_it(with_token, fake, oauth):
+    """The limit on its length counts while it is read, so nothing may have read it before."""
+    refused, moved, last = CountedBody(), CountedBody(), CountedBody()
+    answers = [
+        *([httpx.Response(401, stream=refused)] if with_token else []),
+        httpx.Response(302, headers={"Location": "/elsewhere"}, stream=moved),
+        httpx.Response(200, stream=last),
+    ]
+    settings = registry_settings(with_tokens(fake, oauth) if with_token else connection(fake))
+    transport = httpx.MockTransport(lambda request: answers.pop(0))
+    client = http_client(settings, timeout_seconds=5, transport=transport)
+
+    with client, client.stream("GET", f"{fake.url}/subjects") as response:
+        assert (response.status_code, refused.read, moved.read, last.read) == (200, 0, 0, 0)
+        assert (len(response.read()), last.read) == (300, 3)
 
 
 def test_a_registry_of_a_private_authority_is_trusted_where_the_connection_names_it(fake):

@@ -1,4 +1,4 @@
-"""The HTTP client of a registry: its certificates, its login or its tokens, and why it did not answer."""
+"""The HTTP client of a registry: certificates, login or tokens, and why there was no answer."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from cdc_lakehouse.config.tls_settings import Certificates, OAuthClient
 
 _SECONDS_BEFORE_THE_END = 30.0
 """A token is renewed that long before it ends."""
-_SECONDS_IF_UNTOLD = 60.0
+_DEFAULT_SECONDS = 60.0
+"""Lifetime of a token whose server does not state it."""
 
 
 class TokenRefusedError(httpx.HTTPError):
-    """The OAuth server gave no token. Its text names the server and its status, nothing secret."""
+    """The OAuth server gave no token. Its text names the status of the answer and nothing secret."""
 
 
 class OAuthTokens(httpx.Auth):
     """Shows a token with each request, and asks for another one when it ends or is refused."""
-
-    requires_response_body = True
 
     def __init__(self, oauth: OAuthClient, *, timeout_seconds: float) -> None:
         self._oauth = oauth
@@ -35,21 +34,21 @@ class OAuthTokens(httpx.Auth):
         self._lock = threading.Lock()
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        token = self._current()
+        token = self._current_token()
         request.headers["Authorization"] = f"Bearer {token}"
         response = yield request
         if response.status_code == httpx.codes.UNAUTHORIZED:
-            request.headers["Authorization"] = f"Bearer {self._current(refused=token)}"
+            request.headers["Authorization"] = f"Bearer {self._current_token(refused=token)}"
             yield request
 
-    def _current(self, *, refused: str = "") -> str:
+    def _current_token(self, *, refused: str = "") -> str:
         with self._lock:
             if self._token == refused or time.monotonic() >= self._until:
-                self._token, seconds = self._ask()
+                self._token, seconds = self._request_token()
                 self._until = time.monotonic() + max(seconds - _SECONDS_BEFORE_THE_END, 0.0)
             return self._token
 
-    def _ask(self) -> tuple[str, float]:
+    def _request_token(self) -> tuple[str, float]:
         oauth = self._oauth
         form = {"grant_type": "client_credentials", **({"scope": oauth.scope} if oauth.scope else {})}
         with httpx.Client(verify=self._context, timeout=self._timeout) as client:
@@ -58,7 +57,7 @@ class OAuthTokens(httpx.Auth):
             raise TokenRefusedError(f"the OAuth server answers with status {answer.status_code}")
         try:
             document = answer.json()
-            return str(document["access_token"]), float(document.get("expires_in", _SECONDS_IF_UNTOLD))
+            return str(document["access_token"]), float(document.get("expires_in", _DEFAULT_SECONDS))
         except (ValueError, KeyError, TypeError, AttributeError):
             # Not as the cause: it may carry the token.
             raise TokenRefusedError("the OAuth server answers without a token") from None
@@ -67,18 +66,29 @@ class OAuthTokens(httpx.Auth):
 def http_client(
     settings: RegistrySettings, *, timeout_seconds: float, transport: httpx.BaseTransport | None = None
 ) -> httpx.Client:
-    """Follows redirects; httpx shows the login to nobody but the host that was named."""
+    """Return a client that follows redirects; httpx shows the login only to the host of the connection.
+
+    Of an answer that leads to another request no byte is read: httpx would read and unpack it to its end.
+    """
     return httpx.Client(
-        auth=_auth(settings, timeout_seconds=timeout_seconds),
+        auth=_choose_auth(settings, timeout_seconds=timeout_seconds),
         verify=settings.certificates.context(),
         timeout=timeout_seconds,
         follow_redirects=True,
+        event_hooks={"response": [_drop_body_of_a_redirect]},
         transport=transport,
     )
 
 
+def _drop_body_of_a_redirect(response: httpx.Response) -> None:
+    is_followed = response.has_redirect_location or response.status_code == httpx.codes.UNAUTHORIZED
+    if is_followed and isinstance(response.stream, httpx.SyncByteStream):
+        response.stream.close()
+        response.stream = httpx.ByteStream(b"")
+
+
 def reason_of(exc: httpx.HTTPError | httpx.InvalidURL) -> str:
-    """Why there was no answer. Of most only the class: their texts may repeat a URL with a login in it."""
+    """Return why there was no answer; mostly the class alone, since texts may repeat a URL with a login."""
     if isinstance(exc, TokenRefusedError):
         return str(exc)
     cause: BaseException | None = exc
@@ -91,7 +101,9 @@ def reason_of(exc: httpx.HTTPError | httpx.InvalidURL) -> str:
     return type(exc).__name__
 
 
-def _auth(settings: RegistrySettings, *, timeout_seconds: float) -> httpx.Auth | tuple[str, str] | None:
+def _choose_auth(
+    settings: RegistrySettings, *, timeout_seconds: float
+) -> httpx.Auth | tuple[str, str] | None:
     if settings.oauth is not None:
         return OAuthTokens(settings.oauth, timeout_seconds=timeout_seconds)
     return None if settings.login is None else (settings.login, settings.password or "")

@@ -30,11 +30,11 @@ _NOT_SERVED = frozenset({400, 404, 405, 501})
 _PAGE = 1000
 """As many as Confluent's registry lists at once."""
 _MOST_PAGES, _MOST_VERSIONS, _MOST_REFERENCES = 100, 5_000, 100
-"""Of one list, of one subject and of one schema; each is a question, or many."""
+"""Limits of one list, of one subject and of one schema; each unit is a request, or many."""
 _LARGEST_ANSWER = 32 * 2**20
-"""Bytes of an answer, unpacked."""
+"""Bytes of an answer after it was unpacked."""
 _ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
-"""One of them at most: of an answer that is packed twice, a piece of 64 KB can become 64 GB."""
+"""An answer has at most one of them: of one that is packed twice, a piece of 64 KB can become 64 GB."""
 
 
 class _TooLongError(Exception):
@@ -56,8 +56,8 @@ class SchemaRegistry:
     """Every failure that another try may heal is `RegistryUnavailableError` (`guarantees` §2.5).
 
     401 and 403 count as such: credentials are rotated while jobs run. Only 404 means "not known".
-    An id never changes its schema, so what was read once is kept. What it answers is input: its length, its
-    time and its form are bounded, and what is beyond is `RegistryUnavailableError` with the reason.
+    An id never changes its schema, so what was read once is kept. Answers are input: their length, time and
+    form are bounded, and one beyond a bound is `RegistryUnavailableError` with the reason.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class SchemaRegistry:
         first_wait_seconds: float = 0.5,
         rest_seconds: float = 30.0,
     ) -> None:
-        """`registry`: its connection, or the URL of one that asks nobody who he is."""
+        """`registry`: its connection, or the URL of one that asks for no login."""
         settings = RegistrySettings(registry) if isinstance(registry, str) else registry
         self._url = settings.url.rstrip("/")
         self._client = http_client(settings, timeout_seconds=timeout_seconds)
@@ -146,7 +146,7 @@ class SchemaRegistry:
             if pages == _MOST_PAGES:
                 raise self._unavailable(f"more than {pages} pages of schemas")
             before, page = page, self._page(f"{query}&offset={pages * _PAGE}")
-            if page is None or page == before:  # nobody there, or nobody who turns pages
+            if page is None or page == before:  # not served, or served without pages
                 self._learnt.lists = False
                 return None
             pages, full = pages + 1, len(self._list(page)) == _PAGE
@@ -156,7 +156,7 @@ class SchemaRegistry:
         return sorted(found, key=lambda version: version.number)
 
     def _page(self, path: str) -> Any:
-        """Return a page, None also for one that is too long: versions one by one are shorter."""
+        """Return a page; None also for one that is too long, since versions one by one are shorter."""
         try:
             return self._get(path, absent=_NOT_SERVED, too_long=True)
         except _TooLongError:
@@ -184,7 +184,7 @@ class SchemaRegistry:
         raise self._unavailable("a version without subject, number and id")
 
     def _text(self, document: Any) -> str:
-        """Return the schema with its references written in, each asked for once, whoever refers to it."""
+        """Return the schema with its references written in; each of them is requested once."""
         text, waiting = self._schema_of(document)
         referenced: dict[tuple[str, int], str] = {}
         while waiting:
@@ -225,7 +225,7 @@ class SchemaRegistry:
         return document
 
     def _get(self, path: str, *, absent: frozenset[int] = _ABSENT, too_long: bool = False) -> Any:
-        """The JSON document, or None for a status that says that there is none.
+        """Return the JSON document, or None for a status that says that there is none.
 
         A registry that failed every attempt is left alone for a while: an outage costs a run its
         waiting once, not once per table. `too_long`: such an answer is `_TooLongError` to the caller.
@@ -263,7 +263,7 @@ class SchemaRegistry:
         def ask() -> None:
             try:
                 answered.set_result(self._read(path, deadline=deadline))
-            except BaseException as exc:  # noqa: BLE001 - it is raised below, where it is waited for
+            except BaseException as exc:  # noqa: BLE001 - raised below, where the answer is awaited
                 answered.set_exception(exc)
 
         Thread(target=ask, name="schema-registry", daemon=True).start()
@@ -295,5 +295,11 @@ class SchemaRegistry:
 
 
 def _is_text(value: Any) -> bool:
-    """Text that can be written: JSON may hold half of a surrogate pair."""
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+    """Return whether it is text that can be written: JSON may hold half of a surrogate pair."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
