@@ -180,6 +180,15 @@ def test_what_is_left_alone_and_what_is_taken_in_doubt_is_told():
     assert discover(shop, {"shop.public.orders"}).notes() == {}
 
 
+def test_a_topic_that_include_or_the_signal_table_names_is_not_in_doubt():
+    topics = {"shop.public.connect_status", "shop.public.app_connect_status"}
+    included = pipeline(discover={"topics": ["shop.public.*"], "include": ["*.*.connect_status"]})
+    signals = included.model_copy(update={"signal_table": "public.app_connect_status"})
+
+    assert discover(included, topics).notes() == {"topics_taken_in_doubt": ["shop.public.app_connect_status"]}
+    assert discover(signals, topics).notes() == {"topics_left_alone": ["shop.public.app_connect_status"]}
+
+
 def test_include_takes_a_topic_whatever_it_is_called_and_exclude_leaves_out_any():
     shop = pipeline(
         discover={"topics": ["shop.public.*"], "include": ["shop.message"], "exclude": ["*.*.connect_status"]}

@@ -24,10 +24,10 @@ class Discovery:
     control: tuple[str, ...]
     """Topics that a pattern matches and that are left alone for their names."""
     doubtful: tuple[str, ...]
-    """Topics that were taken for tables although they are named a little like control topics."""
+    """Topics that were taken for tables although their names resemble those of control topics."""
 
     def notes(self) -> dict[str, list[str]]:
-        """As a run reports it; what is empty is left out."""
+        """Return what a run reports; empty lists are left out."""
         notes = {"topics_left_alone": list(self.control), "topics_taken_in_doubt": list(self.doubtful)}
         return {name: topics for name, topics in notes.items() if topics}
 
@@ -48,13 +48,13 @@ def discover(pipeline: Pipeline, topics: Collection[str]) -> Discovery:
     owners = {topic: tables[0] for topic, tables in claims.items() if len(tables) == 1}
     listed = tuple(_with_topics(table, owners) for table in pipeline.tables)
     unclaimed = [topic for topic, tables in claims.items() if not tables]
-    found, unnamed = _tables_of(pipeline, unclaimed, taken={table.name for table in listed})
+    discovered, unnamed = _tables_of(pipeline, unclaimed, taken={table.name for table in listed})
     wanted = sorted(topic for topic in topics if topic not in named and _wanted(pipeline, topic))
     return Discovery(
-        pipeline=pipeline.model_copy(update={"tables": (*listed, *found)}),
+        pipeline=pipeline.model_copy(update={"tables": (*listed, *discovered)}),
         refused=(*refused, *unnamed),
         control=tuple(topic for topic in wanted if _is_left_alone(pipeline, topic)),
-        doubtful=tuple(topic for topic in wanted if resembles_control_topic(topic)),
+        doubtful=tuple(topic for topic in wanted if _is_doubtful(pipeline, topic)),
     )
 
 
@@ -70,10 +70,21 @@ def _is_asked_for(discover: Discover | None, topic: str) -> bool:
 
 
 def _is_left_alone(pipeline: Pipeline, topic: str) -> bool:
-    """By its name, unless `include:` says that it is a table. Signals to the connector are none."""
-    if pipeline.discover is not None and matches_any(pipeline.discover.include, topic):
+    """Return whether its name says that it is no table, unless `include:` says that it is one."""
+    if _is_included(pipeline, topic):
         return False
     return is_control_topic(topic) or prefix_and_relation(topic)[1] == pipeline.signal_table
+
+
+def _is_doubtful(pipeline: Pipeline, topic: str) -> bool:
+    """Return whether it is taken for a table with a name like a control topic's, without an `include:`."""
+    if _is_included(pipeline, topic) or _is_left_alone(pipeline, topic):
+        return False
+    return resembles_control_topic(topic)
+
+
+def _is_included(pipeline: Pipeline, topic: str) -> bool:
+    return pipeline.discover is not None and matches_any(pipeline.discover.include, topic)
 
 
 def table_name(topic: str) -> str:

@@ -95,8 +95,8 @@ def _kafka(
         if discovery.doubtful:
             yield Finding.note(
                 "discovery",
-                f"taken for tables, and named a little like control topics: {', '.join(discovery.doubtful)}",
-                "Name those that are none under `exclude:` of `discover:`.",
+                f"taken for tables, with names like control topics: {', '.join(discovery.doubtful)}",
+                "Name those that are tables under `include:` of `discover:`, the others under `exclude:`.",
             )
         for error in discovery.refused:
             yield Finding.from_error(f"topic {error.topic}", error)
