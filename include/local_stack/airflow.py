@@ -123,7 +123,7 @@ def _kept_program(process: ProcessRecord) -> psutil.Process | None:
 
 
 def _descendants_of_the_program(process: ProcessRecord) -> list[psutil.Process]:
-    """Return what the program started; of a dead one the session tells what it left."""
+    """Return the processes that the program started; those of a dead one are in its session."""
     program = _kept_program(process)
     if program is None:
         return []

@@ -99,7 +99,7 @@ class AirflowClient:
         return str(self._call("GET", _run(dag_id, run_id))["state"])
 
     def run_note(self, dag_id: str, run_id: str) -> str:
-        """What its page shows beside its state; empty where nobody wrote one."""
+        """Return the note that the page of a run shows; empty without one."""
         return str(self._call("GET", _run(dag_id, run_id)).get("note") or "")
 
     def open_runs(self, dag_id: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""Runs a program and starts it again when it ends without being asked: `keep.py SECONDS PROGRAM ARGUMENT…`.
+"""Run a program and start it again when it ends without being asked: `keep.py SECONDS PROGRAM ARGUMENT…`.
 
 Airflow's scheduler, triggerer and Dag processor end when their database does not answer for some seconds. A
-service manager would start them again; on a bare machine this process does. Runs as a script of its own and
+service manager would start them again; on a bare machine this process does. It is a separate script that
 imports the standard library only.
 
 - SIGTERM and SIGINT are passed on; then the program's exit code becomes ours.
@@ -36,11 +36,11 @@ class Keeper:
         self._is_stopping = False
 
     def ask_to_stop(self, number: int, _frame: FrameType | None) -> None:
-        """Pass the signal on; a second one is passed on too."""
+        """Pass the signal on; a second one is passed on too. A program that has ended gets none: its process
+        id may be that of another one by then."""
         self._is_stopping = True
         if self._program is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self._program.pid, number)
+            self._program.send_signal(number)
 
     def run(self) -> int:
         """Return the exit code that this process should end with."""
@@ -59,7 +59,7 @@ class Keeper:
                 return code
 
     def _run_once(self) -> int:
-        # A group of its own: workers that a dead scheduler leaves behind would go on with its tasks.
+        # In a new group, to end it whole: workers that a dead scheduler leaves would go on with its tasks.
         self._program = subprocess.Popen(self._command, process_group=0, preexec_fn=_die_with_the_keeper)
         if self._is_stopping:  # the signal came before there was a program to pass it on to
             self._program.terminate()

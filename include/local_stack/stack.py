@@ -99,7 +99,7 @@ class RunningStack:
     def start(self, *names: str) -> None:
         """Start these and what they need (all, without a name); running ones are left alone.
 
-        With names, others are left alone whatever their state: what waits for one of these heals by itself.
+        With names, other components are left alone in any state: one that waits for these recovers by itself.
         """
         self._clear_remains()
         wanted = self._with_needs(names) if names else self.components()

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from local_stack.keep import Keeper
 from local_stack.process import (
     Launch,
     ProcessRecord,
@@ -151,6 +152,17 @@ def test_what_a_kept_program_leaves_behind_does_not_outlive_it(start):
     record = start(LEAVES_A_CHILD, keep_after=60.0)
     assert wait_until(lambda: not record.is_alive, 10)
     assert session_members(record) == []
+
+
+def test_no_signal_is_sent_to_the_process_id_of_a_program_that_has_ended(monkeypatch):
+    """Between two starts of the program its old id may be that of another process."""
+    keeper, sent = Keeper(["true"], seconds_to_be_up=60), []
+    keeper.run()
+    monkeypatch.setattr("os.kill", lambda pid, number: sent.append(pid))
+
+    keeper.ask_to_stop(signal.SIGTERM, None)
+
+    assert sent == []
 
 
 def test_a_kept_program_dies_with_a_killed_keeper(start):
