@@ -173,7 +173,7 @@ def test_an_acknowledgement_of_nothing_is_done_only_where_its_step_is_passed(sto
     if is_done:
         assert plan(stocked, decided, kafka=(0, 4)).is_idle
         return
-    with pytest.raises(DecisionOutdatedError, match="but what there is to decide is nothing"):
+    with pytest.raises(DecisionOutdatedError, match="but the decision that is open is nothing"):
         plan(stocked, decided, kafka=(0, 4))
 
 

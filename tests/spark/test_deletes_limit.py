@@ -141,7 +141,7 @@ def test_a_decision_about_something_else_is_refused_and_names_what_stands_there(
 
 
 def test_a_decision_is_refused_where_nothing_waits(six):
-    with pytest.raises(DecisionOutdatedError, match="what there is to decide is nothing"):
+    with pytest.raises(DecisionOutdatedError, match="the decision that is open is nothing"):
         six.merge(ORDERS, accept_deletes="orders=step1@v2:4rows")
 
 

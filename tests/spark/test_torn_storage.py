@@ -119,7 +119,7 @@ def test_no_look_at_bronze_is_idle_and_no_ingest_green_without_a_data_file(lake,
     with pytest.raises(DataFilesGoneError) as caught:
         planned(lake, held=(0, 4))
 
-    assert (caught.value.count, caught.value.whole) == (1, "version 1 had them all")
+    assert (caught.value.count, caught.value.whole) == (1, "all files of version 1 are there")
 
 
 def test_a_bronze_that_is_restored_to_the_version_that_is_named_reads_on_from_there(lake):

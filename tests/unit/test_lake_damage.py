@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 from delta_logs import commit_of, foreign, ledger_of, write_log  # type: ignore[import-not-found]
+from deltalake import DeltaTable
 
-from cdc_lakehouse.errors import LogDamagedError, LogTornError
+from cdc_lakehouse.errors import DataFilesGoneError, LogDamagedError, LogTornError
 from cdc_lakehouse.lake.damage import (
     TORN,
     LogListing,
     heal_torn_log,
     is_whole_commit,
     refuse_damage,
+    refuse_missing_files,
 )
 from cdc_lakehouse.lake.filesystem import filesystem_of, sync_file
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
@@ -142,6 +144,58 @@ def test_the_checksum_of_a_version_that_is_lost_leaves_the_short_look_without_an
     (log_of(uri) / "00000000000000000004.crc").write_text("of a lost version")
 
     assert newest_ledger(uri, table="orders") is None
+
+
+def write_data(uri: str, *names: str) -> None:
+    for name in names:
+        Path(uri.removeprefix("file://"), name).write_bytes(b"rows")
+
+
+def replaced(*, added: tuple[str, ...], removed: tuple[str, ...] = ()) -> list[dict[str, object]]:
+    removals: list[dict[str, object]] = [
+        {"remove": {"path": path, "deletionTimestamp": 1, "dataChange": True}} for path in removed
+    ]
+    additions: list[dict[str, object]] = [
+        {
+            "add": {
+                "path": path,
+                "partitionValues": {},
+                "size": 4,
+                "modificationTime": 1,
+                "dataChange": True,
+            }
+        }
+        for path in added
+    ]
+    return [*foreign("WRITE"), *removals, *additions]
+
+
+def test_the_version_that_is_named_for_missing_files_has_all_of_its_own(tmp_path):
+    """The version before the missing file came has files that VACUUM took."""
+    uri = (tmp_path / "orders").as_uri()
+    write_log(uri, replaced(added=("a",)), replaced(added=("b",)), replaced(added=("c",), removed=("b",)))
+    write_data(uri, "a")
+
+    with pytest.raises(DataFilesGoneError) as caught:
+        refuse_missing_files(uri, {"a": 4, "c": 4}, table="orders")
+
+    assert (caught.value.first, caught.value.whole) == ("c", "all files of version 1 are there")
+
+
+def test_no_version_is_named_where_the_log_does_not_say_which_one_was_whole(tmp_path):
+    """The commit that added `a` has expired: only the checkpoint knows it."""
+    uri = (tmp_path / "orders").as_uri()
+    write_log(uri, replaced(added=("a",)), replaced(added=("b",)))
+    DeltaTable(uri).create_checkpoint()
+    write_log(uri, replaced(added=("a",)), replaced(added=("b",)), replaced(added=("c",)))
+    for version in (0, 1, 2):
+        (log_of(uri) / commit(version)).unlink()
+    write_data(uri, "b")
+
+    with pytest.raises(DataFilesGoneError) as caught:
+        refuse_missing_files(uri, {"a": 4, "b": 4, "c": 4}, table="orders")
+
+    assert caught.value.whole == "no older version in its log has all its files"
 
 
 def test_a_worker_waits_until_its_file_is_on_the_disk(tmp_path, monkeypatch):

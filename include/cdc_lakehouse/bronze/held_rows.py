@@ -10,9 +10,8 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.bronze.standing import Difference, Present
 from cdc_lakehouse.errors import DataFilesGoneError, ForeignRowsError, LedgerLostError
 from cdc_lakehouse.lake.coordinates import TOPIC_ID, with_topic_id
-from cdc_lakehouse.lake.damage import refuse_missing_files
+from cdc_lakehouse.lake.damage import files_of, refuse_missing_files
 from cdc_lakehouse.lake.ledger import Ledger, first_incarnations, topic_of
-from cdc_lakehouse.lake.state import files_of
 
 _PLACE = ("source", "partition")
 
@@ -42,7 +41,7 @@ def changed_rows(session: SparkSession, uri: str, *, ours: Ledger, stated: int) 
 
 
 def _refuse_missing_version(uri: str, *, table: str, stated: int) -> None:
-    """Rows that changed are told by the files of our version only: VACUUM may have taken them."""
+    """Raise `ForeignRowsError` where VACUUM took files of our version: rows cannot be compared without."""
     try:
         refuse_missing_files(uri, files_of(uri, version=stated), table=table)
     except DataFilesGoneError as exc:

@@ -16,7 +16,6 @@
     │   ├── CheckpointTakenError      CHECKPOINT_TAKEN
     │   └── SupersededError           SUPERSEDED
     ├── ConfigError                                   78  a person must change something first
-    │   ├── DecisionOutdatedError     DECISION_OUTDATED
     │   ├── InvalidPipelineError      INVALID_PIPELINE
     │   ├── MissingConnectionError    MISSING_CONNECTION
     │   ├── UnsupportedTypeError      UNSUPPORTED_TYPE

@@ -10,7 +10,7 @@ from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.errors.tree import LakehouseError
 
 MOST_NAMES = 30
-"""In a sentence."""
+"""Names in a sentence at most."""
 
 
 class ConfigError(LakehouseError):
@@ -79,6 +79,7 @@ class UnprovenSourceError(ConfigError):
 
 class PlaceholderDiffersError(ConfigError):
     code = "PLACEHOLDER_DIFFERS"
+    snapshot = "incremental"
     sentence = (
         "the connector {connector} of {table} sends {sent} for values that it was not given, and the "
         "pipeline expects {expected}"
@@ -86,7 +87,8 @@ class PlaceholderDiffersError(ConfigError):
     advice = (
         "Nothing of the table was read: the placeholder would replace real values. Set "
         "`unavailable_value_placeholder` of the pipeline to what `unavailable.value.placeholder` of the "
-        "connector is. If the connector's was changed: drain what it wrote before with the old one first."
+        "connector is. If the connector's was changed while records waited in Kafka, the older ones carry "
+        "the other text as a value: once they are merged, send the rows again with an incremental snapshot."
     )
     table: str
     connector: str
@@ -120,7 +122,7 @@ class SourceEpochTooHighError(ConfigError):
         "source_epoch {asked} of {table} is too far above {known}, the one it stands in; {highest} is the "
         "highest now"
     )
-    advice = "Trigger the DAG with the next number. Numbers that are left out are gone for good."
+    advice = "Trigger the DAG with the next number. Numbers that are skipped can never be used."
     table: str
     asked: int
     known: int
@@ -129,18 +131,18 @@ class SourceEpochTooHighError(ConfigError):
 
 class DecisionOutdatedError(ConfigError):
     code = "DECISION_OUTDATED"
-    sentence = "{parameter} of {table} names {named}, but what there is to decide is {standing}"
+    sentence = "{parameter} of {table} names {named}, but the decision that is open is {standing}"
     advice = (
         "Nothing was changed. A run that is cleared keeps the decision that it was triggered with. If you "
-        "mean what the sentence prints, trigger a new run with it, copied as it stands; if it prints "
+        "mean what the sentence prints, trigger a new run with it, copied unchanged; if it prints "
         "nothing, trigger one with an empty form."
     )
     parameter: str
     table: str
     named: str
-    """What the decision is about, or `nothing`."""
+    """The decision of this run, or `nothing`."""
     standing: str
-    """The decision that would be about what the table is in now, or `nothing`."""
+    """The decision that fits the state of the table now, or `nothing`."""
 
 
 class UnknownNameError(ConfigError):
@@ -148,7 +150,7 @@ class UnknownNameError(ConfigError):
     sentence = "{parameter} names {asked}, which is no {kind} of this run of {pipeline}; there is {known}"
     advice = "Nothing was done. Start again with a name as `make tables` lists it."
     parameter: str
-    """Of the form, or the option of the command line."""
+    """Field of the form, or option of the command line."""
     asked: str
     kind: str
     pipeline: str
@@ -158,7 +160,7 @@ class UnknownNameError(ConfigError):
     def of(
         cls, parameter: str, asked: Iterable[str], *, known: Iterable[str], kind: str, pipeline: str
     ) -> Self | None:
-        """Return the error that names what is not among the `known`; None where all are."""
+        """Return the error that names what is not among the `known` names; None where all are."""
         names = set(known)
         unknown = sorted(set(asked) - names)
         if not unknown:
@@ -168,15 +170,15 @@ class UnknownNameError(ConfigError):
             asked=", ".join(map(repr, unknown)),
             kind=kind,
             pipeline=pipeline,
-            known=_listed(names, like=unknown[0]),
+            known=_list_names(names, like=unknown[0]),
         )
 
 
-def _listed(names: set[str], *, like: str) -> str:
-    """Return the names that `like` may have been meant for first, then others, as many as one reads."""
-    found = list(dict.fromkeys([*get_close_matches(like, names), *sorted(names)]))
-    more = f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
-    return ", ".join(found[:MOST_NAMES]) + more if found else "none"
+def _list_names(names: set[str], *, like: str) -> str:
+    """Return the first `MOST_NAMES` of the names, those that resemble `like` first."""
+    ordered = list(dict.fromkeys([*get_close_matches(like, names), *sorted(names)]))
+    more = f" and {len(ordered) - MOST_NAMES} more" if len(ordered) > MOST_NAMES else ""
+    return ", ".join(ordered[:MOST_NAMES]) + more if ordered else "none"
 
 
 class CaseUnknownError(ConfigError):
@@ -226,7 +228,7 @@ class KeylessUpsertError(ConfigError):
 class ModeChangedError(ConfigError):
     code = "MODE_CHANGED"
     sentence = "silver of {table} was written with `mode: {was}`, and the mode of the table is {now} now"
-    advice = "Set `mode` back, or delete silver's folder and run the merge: it is computed anew from bronze."
+    advice = "Set `mode` back, or delete silver's folder and run the merge, which computes it from bronze."
     table: str
     was: str
     now: str
@@ -237,7 +239,7 @@ class DeletedRowsKeptError(ConfigError):
     sentence = "silver of {table} holds deleted rows (`_cdc_deleted`), and the table says `deletes: hard` now"
     advice = (
         "Where they were deleted is known by these rows only. Set `deletes: soft` again, or delete silver's "
-        "folder and run the merge: it is computed anew from bronze."
+        "folder and run the merge, which computes it from bronze."
     )
     table: str
 
@@ -257,7 +259,7 @@ class ShapeChangedError(ConfigError):
     sentence = "silver of {table} was made by other settings than the pipeline file has now: {changed}"
     advice = (
         "Its rows would be of two kinds. Set them back, or delete silver's folder of the table, and that of "
-        "its history (`<table>__history`) if it keeps one, and run the merge: both are computed anew from "
+        "its history (`<table>__history`) if it keeps one, and run the merge, which computes both from "
         "bronze."
     )
     table: str
@@ -270,8 +272,8 @@ class HistoryShapeChangedError(ConfigError):
     sentence = "the history of {table} was made by other settings than the pipeline file has now: {changed}"
     advice = (
         "Its versions would be of two kinds, and what a mask is to hide would stay. Set them back, or delete "
-        "the folder `<table>__history` beside silver's and run the merge: it is computed anew from bronze, "
-        "and begins with what bronze holds."
+        "the folder `<table>__history` beside silver's and run the merge, which computes it from bronze: "
+        "it begins with what bronze holds."
     )
     table: str
     changed: str

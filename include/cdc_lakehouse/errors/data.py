@@ -16,7 +16,7 @@ class OffsetsLostError(DataError):
     sentence = "Kafka no longer holds records that {table} has not read; accept_gap: `{decision}`"
     advice = (
         "Retention was faster than the ingest, or the topic is gone. To go on without these offsets trigger "
-        "the DAG with this accept_gap, copied as it stands: the ledger keeps them as missing. Then take a "
+        "the DAG with this accept_gap, copied unchanged: the ledger keeps them as missing. Then take a "
         "new snapshot."
     )
     table: str
@@ -46,7 +46,7 @@ class DeletesLimitError(DataError):
     cause: str
     examples: str
     decision: str
-    """As it is pasted into the form."""
+    """Text that is pasted into the form."""
 
 
 class FileDamagedError(DataError):
@@ -79,12 +79,12 @@ class TopicMissingError(DataError):
     advice = (
         "Check that the connector captures the table and is running, and `topics:` if the pipeline file "
         "lists the table. If the table was dropped for good: trigger the DAG with the stop_reading that the "
-        "sentence prints, copied as it stands. What is there stays; if the topic comes back, it is read."
+        "sentence prints, copied unchanged. Its rows stay; if the topic comes back, it is read."
     )
     table: str
     topic: str
     decision: str
-    """`; stop_reading: …`; nothing where the table never read a record."""
+    """`; stop_reading: …`; empty where the table never read a record."""
 
 
 class TopicRecreatedError(DataError):
@@ -160,7 +160,7 @@ class SchemaChangedError(DataError):
 
 class ColumnDroppedError(DataError):
     code = "COLUMN_DROPPED"
-    sentence = "the source of {table} does not send {columns} any more, and it says `on_dropped_column: stop`"
+    sentence = "the source of {table} no longer sends {columns}, and the table says `on_dropped_column: stop`"
     advice = (
         "Silver was left as it is; bronze goes on. To go on set `on_dropped_column: keep` (rows keep the "
         "value that was sent last) or `as_null` (it becomes NULL in all rows of silver; bronze keeps it), "
@@ -188,16 +188,16 @@ class QuarantineLimitError(DataError):
     code = "QUARANTINE_LIMIT"
     sentence = "{bad} of {rows} record(s) of {table} {when} cannot be decoded ({by_code}), first {first}"
     advice = (
-        "Nothing of this batch was written, and Kafka still has it. So many, or nothing else in a run, are a "
-        "fault of the producer or of its schemas: repair it, and the table goes on with the next records "
-        "that can be decoded, once these are few among them. If they are what they are, raise the table's "
-        "`quarantine_limit` (`share: 1` takes any part of a run); bronze then keeps them with their bytes."
+        "Nothing of this batch was written, and Kafka still has it. So many undecodable records, or a run of "
+        "nothing else, point to a fault of the producer or of its schemas: repair it. The table goes on when "
+        "enough records behind them can be decoded. To take these records as they are, raise the table's "
+        "`quarantine_limit` (`share: 1` takes any share of a run); bronze keeps them with their bytes."
     )
     table: str
     bad: int
     rows: int
     when: str
-    """Of which runs these are."""
+    """The runs that are counted."""
     by_code: str
     first: str
 
@@ -279,8 +279,8 @@ class ForeignCommitError(DataError):
     )
     advice = (
         "Somebody restored or edited the table by hand. Bronze: RESTORE it to our version, or leave it as it "
-        "is; then trigger the DAG with the acknowledge_foreign that the newest run prints, copied as it "
-        "stands. Silver: rebuild it (runbook)."
+        "is; then trigger the DAG with the acknowledge_foreign that the newest run prints, copied "
+        "unchanged. Silver: rebuild it (runbook)."
     )
     table: str
     version: int
@@ -288,7 +288,7 @@ class ForeignCommitError(DataError):
     ours: int
     """Newest version whose data is as we wrote it."""
     decision: str
-    """`; acknowledge_foreign: …` of a bronze table, else nothing."""
+    """`; acknowledge_foreign: …` for a bronze table, else empty."""
 
 
 class ForeignRowsError(DataError):
@@ -342,8 +342,8 @@ class ColumnsUntoldError(DataError):
     code = "COLUMNS_UNTOLD"
     snapshot = "incremental"
     sentence = (
-        "{count} row(s) of {table} differ from the source in nothing but {columns}: no event has told them "
-        "since these columns came"
+        "{count} row(s) of {table} differ from the source in nothing but {columns}: no event has sent these "
+        "rows since the columns were added"
     )
     advice = (
         "Silver has all that was sent: an ALTER TABLE sends no rows. Send them again with an incremental "
@@ -352,7 +352,7 @@ class ColumnsUntoldError(DataError):
     table: str
     count: int
     columns: str
-    """Each with when it came, and the schema that first had it."""
+    """Each column with the time when it was added and the schema that first had it."""
 
 
 class WrongTableError(DataError):

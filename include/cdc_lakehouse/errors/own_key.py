@@ -1,4 +1,4 @@
-"""Exit 65: the source does not keep what a table's key says of it."""
+"""Exit 65: rows of the source contradict the key of a table."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class KeyNotUniqueError(DataError):
 class KeyInTwoTopicsError(DataError):
     code = "KEY_IN_TWO_TOPICS"
     sentence = (
-        "{count} key(s) of {table} are told by two of its topics, whose rows would overwrite each other; "
+        "{count} key(s) of {table} come from two of its topics, whose rows would overwrite each other; "
         "first {first} and {second}"
     )
     advice = (
-        "Silver was left as it is; bronze goes on. If each topic has rows of its own (shards, tenants): set "
+        "Silver was left as it is; bronze goes on. If the topics have different rows (shards, tenants): set "
         "`topic_column: shard` for the table, or another name, and delete silver's folder if there is one. "
-        "If they tell the same rows (the table was renamed): set `shared_keys: one_row`. Then clear "
+        "If both have the same rows (the table was renamed): set `shared_keys: one_row`. Then clear "
         "`silver_merge`."
     )
     table: str

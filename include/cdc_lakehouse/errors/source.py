@@ -10,7 +10,7 @@ class SourceTableMissingError(DataError):
     sentence = "the source has no table {relation} that {table} could be compared with{decision}"
     advice = (
         "If it was dropped or renamed for good: trigger the DAG with the stop_reading that the sentence "
-        "prints, copied as it stands. What is there stays. If the connection leads to another database, "
+        "prints, copied unchanged. Its rows stay. If the connection leads to another database, "
         "correct it."
     )
     table: str
@@ -36,7 +36,7 @@ class NotFreshError(DataError):
     age: str
     promise: str
     connector: str
-    """What Kafka Connect says of the connector, or that nobody asked."""
+    """State of the connector as Kafka Connect describes it, or that it is not known."""
 
 
 class SourceWentBackError(DataError):

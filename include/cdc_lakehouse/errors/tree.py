@@ -18,18 +18,20 @@ class LakehouseError(Exception):
     sentence: ClassVar[str] = ""
     advice: ClassVar[str] = ""
     in_lines: ClassVar[tuple[str, ...]] = ()
-    """Fields that may have several lines."""
+    """Names of fields whose text may have several lines."""
     snapshot: ClassVar[str] = ""
-    """Which snapshot the advice names, `incremental` or `blocking`: its statement for the table follows."""
+    """Kind of snapshot in the advice, `incremental` or `blocking`: its statement is appended."""
 
     def __init_subclass__(cls) -> None:
         dataclass(eq=False, kw_only=True)(cls)
 
     def __str__(self) -> str:
-        """Names and reasons of others are part of it: no line break and no escape of theirs gets in."""
-        return self.sentence.format(**{name: self._shown(name, value) for name, value in vars(self).items()})
+        """Return the sentence; no line break and no escape in a name or reason of others gets into it."""
+        return self.sentence.format(
+            **{name: self._printable(name, value) for name, value in vars(self).items()}
+        )
 
-    def _shown(self, name: str, value: object) -> object:
+    def _printable(self, name: str, value: object) -> object:
         if not isinstance(value, str):
             return value
         return printable_lines(value) if name in self.in_lines else one_line(value)

@@ -1,4 +1,4 @@
-"""What a loss of power leaves of a table: torn commits, checksums of lost commits, data files that are gone.
+"""Damage that a loss of power does to a table: torn commits, checksums of lost commits, missing data files.
 
 A table returns to the version before a torn newest commit, as if the process had died before it: bronze reads
 those records again, silver applies them again. Everything else is an error that names the damage.
@@ -11,15 +11,18 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from cdc_lakehouse.errors import DataFilesGoneError, LogDamagedError, LogTornError, StorageUnavailableError
-from cdc_lakehouse.lake.filesystem import filesystem_of, is_object_store
+from cdc_lakehouse.lake.filesystem import delta_options, filesystem_of, is_object_store
 
 logger = logging.getLogger(__name__)
 
@@ -32,11 +35,13 @@ _SINGLE = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _POINTER = "_last_checkpoint"
 _MAGIC = b"PAR1"
 _FEW = 3
+_MOST_VERSIONS = 20
+"""Older versions that are checked for one whose files are all there."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogListing:
-    """Names of a log folder with their sizes, and what they say about its versions."""
+    """Names and sizes of the files in a log folder, and the versions that they show."""
 
     sizes: Mapping[str, int]
 
@@ -51,20 +56,20 @@ class LogListing:
 
     @property
     def checkpoint(self) -> int:
-        """The newest that has something in it; -1 for none."""
+        """The newest checkpoint that is not empty; -1 for none."""
         return max(
             (number for number, name in self._numbered(_CHECKPOINT).items() if self.sizes[name]), default=-1
         )
 
     @property
     def newest_checkpoint_file(self) -> str | None:
-        found = self._numbered(_SINGLE)
-        return found[max(found)] if found else None
+        checkpoints = self._numbered(_SINGLE)
+        return checkpoints[max(checkpoints)] if checkpoints else None
 
     def missing(self) -> int | None:
-        """The first version behind the newest checkpoint without a commit, or with an empty one.
+        """Return the first version behind the newest checkpoint without a commit, or with an empty one.
 
-        The newest commit may be empty: it is torn, which is another matter.
+        The newest commit may be empty: it is torn then.
         """
         if self.newest < 0:
             return None
@@ -80,7 +85,7 @@ class LogListing:
         )
 
     def checksums_beyond(self) -> tuple[str, ...]:
-        """Of versions whose commit is not there: they were written behind it."""
+        """Return checksums of versions without a commit, which was written before its checksum."""
         last = max(self.newest, self.checkpoint)
         return tuple(name for number, name in self._numbered(_CHECKSUM).items() if number > last)
 
@@ -90,7 +95,7 @@ class LogListing:
 
 
 def is_whole_commit(content: bytes) -> bool:
-    """Whether it has an action and each of its lines is one."""
+    """Return whether it has an action, and each of its lines is one."""
     lines = [line for line in content.splitlines() if line.strip()]
     try:
         return bool(lines) and all(isinstance(json.loads(line), dict) for line in lines)
@@ -99,7 +104,7 @@ def is_whole_commit(content: bytes) -> bool:
 
 
 def refuse_damage(uri: str, *, table: str) -> None:
-    """Raises `LogTornError` for what `heal_torn_log` mends, `LogDamagedError` for what it does not."""
+    """Raise `LogTornError` for what `heal_torn_log` mends, `LogDamagedError` for what it does not."""
     torn = _torn_files(uri)
     if torn:
         raise LogTornError(table=table, path=uri, names=", ".join(torn))
@@ -129,25 +134,67 @@ def heal_torn_log(uri: str, *, table: str) -> tuple[str, ...]:
 
 
 def refuse_missing_files(uri: str, sizes: Mapping[str, int], *, table: str) -> None:
-    """Raises `DataFilesGoneError` unless each file of a version (path -> size) is there and whole."""
+    """Raise `DataFilesGoneError` unless each file of the newest version (path -> size) is there and whole."""
     filesystem, folder = filesystem_of(uri)
     try:
         selector = FileSelector(folder, recursive=any("/" in path for path in sizes))
-        found = {
+        present = {
             info.path: info.size for info in filesystem.get_file_info(selector) if info.type is FileType.File
         }
+        missing = _missing_files(sizes, present, folder)
+        if missing:
+            whole = _newest_whole_version(uri, missing, present)
+            way_back = "no older version in its log has all its files"
+            if whole is not None:
+                way_back = f"all files of version {whole} are there"
+            first = ", ".join(missing[:_FEW])
+            raise DataFilesGoneError(table=table, path=uri, count=len(missing), first=first, whole=way_back)
     except OSError as exc:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
-    gone = sorted(
+
+
+def files_of(uri: str, *, version: int) -> Mapping[str, int]:
+    """Return path -> size of each data file of one version, which the log must still describe."""
+    try:
+        return data_file_sizes(DeltaTable(uri, version=version, storage_options=delta_options(uri)))
+    except (DeltaError, OSError) as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+
+
+def data_file_sizes(delta: DeltaTable) -> dict[str, int]:
+    """Return path -> size of each data file of the version that was loaded."""
+    added = pa.table(delta.get_add_actions(flatten=True))
+    return dict(zip(added["path"].to_pylist(), added["size_bytes"].to_pylist(), strict=True))
+
+
+def _missing_files(sizes: Mapping[str, int], present: Mapping[str, int], folder: str) -> list[str]:
+    """Return the paths below `folder` whose file is not present in its size, sorted."""
+    return sorted(
         path
         for path, size in sizes.items()
-        if not urlsplit(path).scheme and found.get(f"{folder}/{unquote(path)}") != size
+        if not urlsplit(path).scheme and present.get(f"{folder}/{unquote(path)}") != size
     )
-    if gone:
-        back = _version_before(filesystem, folder, gone)
-        whole = f"version {back} had them all" if back is not None else "the log has no version without them"
-        first = ", ".join(gone[:_FEW])
-        raise DataFilesGoneError(table=table, path=uri, count=len(gone), first=first, whole=whole)
+
+
+def _newest_whole_version(uri: str, missing: Sequence[str], present: Mapping[str, int]) -> int | None:
+    """Return the newest older version all of whose files are present; None where there is none in the log.
+
+    The version before the missing files came may itself lack files: those that VACUUM took, or whose commits
+    have expired. It is looked into before it is named.
+    """
+    _, folder = filesystem_of(uri)
+    version: int | None = None
+    for _ in range(_MOST_VERSIONS):
+        version = _version_without(uri, missing, newest=version)
+        if version is None:
+            return None
+        try:
+            missing = _missing_files(files_of(uri, version=version), present, folder)
+        except StorageUnavailableError:
+            return None  # the log no longer describes this version, nor any older one
+        if not missing:
+            return version
+    return None
 
 
 def _torn_files(uri: str) -> tuple[str, ...]:
@@ -168,7 +215,7 @@ def _torn_files(uri: str) -> tuple[str, ...]:
 
 
 def _listing(uri: str) -> LogListing | None:
-    """None while there is no log."""
+    """Return the files of the log folder; None while there is no log."""
     filesystem, folder = filesystem_of(uri)
     try:
         infos = filesystem.get_file_info(FileSelector(f"{folder}/_delta_log", allow_not_found=True))
@@ -179,7 +226,7 @@ def _listing(uri: str) -> LogListing | None:
 
 
 def _is_there_now(uri: str, version: int) -> bool:
-    """A listing is no snapshot: it can have a file, and lack one that was made before that."""
+    """Return whether the commit exists. A listing can show a file and lack one that was made before it."""
     filesystem, folder = filesystem_of(uri)
     try:
         return bool(filesystem.get_file_info(f"{folder}/_delta_log/{version:020d}.json").size)
@@ -188,7 +235,7 @@ def _is_there_now(uri: str, version: int) -> bool:
 
 
 def _move_aside(filesystem: FileSystem, folder: str, name: str) -> None:
-    """And what Hadoop keeps beside it, which would spoil the next file of this name."""
+    """Move a torn file, and delete Hadoop's checksum of it, which would spoil the next file of this name."""
     path, target = f"{folder}/_delta_log/{name}", f"{folder}/{TORN}/{name}.{secrets.token_hex(4)}"
     is_commit = _COMMIT.fullmatch(name) is not None
     try:
@@ -198,7 +245,7 @@ def _move_aside(filesystem: FileSystem, folder: str, name: str) -> None:
     except FileNotFoundError:
         return
     if is_commit and is_whole_commit(_read(filesystem, target)):
-        os.link(target, path)  # it did so between the two lines above; nobody else can have taken the version
+        os.link(target, path)  # it did so between the two lines above; the version cannot be taken again
     with suppress(FileNotFoundError):
         filesystem.delete_file(f"{folder}/_delta_log/.{name}.crc")
 
@@ -209,17 +256,21 @@ def _is_parquet(filesystem: FileSystem, path: str) -> bool:
         return bool(size >= 2 * len(_MAGIC) and stream.read_at(len(_MAGIC), size - len(_MAGIC)) == _MAGIC)
 
 
-def _version_before(filesystem: FileSystem, folder: str, paths: list[str]) -> int | None:
-    """The version before the first commit that added one of them; None where the log does not tell."""
-    log = f"{folder}/_delta_log"
-    names = sorted(info.base_name for info in filesystem.get_file_info(FileSelector(log)))
+def _version_without(uri: str, paths: Sequence[str], *, newest: int | None) -> int | None:
+    """Return the version before the first commit that added one of `paths`; None where no commit did.
+
+    Commits behind the version `newest` do not count.
+    """
+    filesystem, folder = filesystem_of(f"{uri}/_delta_log")
+    names = [info.base_name for info in filesystem.get_file_info(FileSelector(folder))]
+    commits = sorted((int(match[1]), name) for name in names if (match := _COMMIT.fullmatch(name)))
     wanted = set(paths)
-    for name in names:
-        if (match := _COMMIT.fullmatch(name)) is None:
-            continue
-        for line in _read(filesystem, f"{log}/{name}").splitlines():
+    for version, name in commits:
+        if newest is not None and version > newest:
+            break
+        for line in _read(filesystem, f"{folder}/{name}").splitlines():
             if line.startswith(b'{"add"') and json.loads(line)["add"]["path"] in wanted:
-                return int(match[1]) - 1 if int(match[1]) > 0 else None
+                return version - 1 if version > 0 else None
     return None
 
 

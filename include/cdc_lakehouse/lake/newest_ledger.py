@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,7 +24,7 @@ _MAINTENANCE = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 """What may stand on top of our newest step without a thought."""
 _MOST_COMMITS = 8
 _MOST_FILES = 64
-"""Of the newest commit, that an idle look asks for; whoever has work asks for all."""
+"""Files of the newest commit that an idle look asks for; a look that finds work asks for all."""
 _WINDOW = 12
 """Versions that are asked for at once; Delta writes a checkpoint every ten."""
 
@@ -39,12 +40,15 @@ def newest_ledger(uri: str, *, table: str) -> Newest | None:
     try:
         filesystem, folder = filesystem_of(f"{uri}/_delta_log")
         version = _newest_version(filesystem, folder)
-        if version is not None and _may_be_torn(filesystem, folder, version):
+        if version is None:
             return None
-        ledger = None if version is None else _stated_by(filesystem, folder, version, table=table)
+        commit = _read(filesystem, _commit(folder, version))
+        if _may_be_torn(filesystem, folder, version, commit):
+            return None
+        ledger = _stated_by(filesystem, folder, version, commit, table=table)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, LakehouseError):
         return None  # what cannot be read here is read, and told, by the long way
-    return None if ledger is None or version is None else Newest(version, ledger)
+    return None if ledger is None else Newest(version, ledger)
 
 
 def ledger_at(uri: str, version: int, *, table: str) -> Ledger | None:
@@ -58,11 +62,10 @@ def ledger_at(uri: str, version: int, *, table: str) -> Ledger | None:
 
 
 def metrics_of_commit(uri: str, version: int) -> Mapping[str, Any]:
-    """What the commit of this version says that it did. Raises `OSError` where it cannot be read."""
+    """Return the metrics that the commit of this version states. Raises `OSError` where it cannot be read."""
     filesystem, folder = filesystem_of(f"{uri}/_delta_log")
-    metrics: Mapping[str, Any] = _info_in(list(_actions(_read(filesystem, _commit(folder, version))))).get(
-        "operationMetrics", {}
-    )
+    actions = list(_actions(_read(filesystem, _commit(folder, version))))
+    metrics: Mapping[str, Any] = _info_in(actions).get("operationMetrics", {})
     return metrics
 
 
@@ -80,20 +83,19 @@ def _newest_version(filesystem: FileSystem, folder: str) -> int | None:
         start, window = start + window, window * 2
 
 
-def _may_be_torn(filesystem: FileSystem, folder: str, version: int) -> bool:
-    """Whether the commit behind it left its checksum only, or a file of this commit is not as it says: what a
-    loss of power leaves. An object store keeps what it has acknowledged."""
+def _may_be_torn(filesystem: FileSystem, folder: str, version: int, commit: bytes) -> bool:
+    """Return whether the newest commit shows what a loss of power leaves: files that are gone or cut, or only
+    the checksum of a commit behind it. An object store keeps what it has acknowledged.
+    """
     if not isinstance(filesystem, LocalFileSystem):
         return False
-    commit = _read(filesystem, _commit(folder, version))
-    added = [json.loads(line)["add"] for line in commit.splitlines() if line.startswith(b'{"add"')][
-        :_MOST_FILES
-    ]
+    lines = islice((line for line in commit.splitlines() if line.startswith(b'{"add"')), _MOST_FILES)
+    added = [json.loads(line)["add"] for line in lines]
     table = folder.rpartition("/")[0]
     paths = [f"{table}/{unquote(add['path'])}" for add in added]
-    *found, checksum = filesystem.get_file_info([*paths, f"{folder}/{version + 1:020d}.crc"])
+    *infos, checksum = filesystem.get_file_info([*paths, f"{folder}/{version + 1:020d}.crc"])
     sizes = [add["size"] for add in added]
-    return checksum.type is FileType.File or [info.size for info in found] != sizes
+    return checksum.type is FileType.File or [info.size for info in infos] != sizes
 
 
 def _checkpointed(filesystem: FileSystem, folder: str) -> int:
@@ -103,9 +105,13 @@ def _checkpointed(filesystem: FileSystem, folder: str) -> int:
     return int(json.loads(_read(filesystem, path))["version"])
 
 
-def _stated_by(filesystem: FileSystem, folder: str, newest: int, *, table: str) -> Ledger | None:
+def _stated_by(
+    filesystem: FileSystem, folder: str, newest: int, commit: bytes, *, table: str
+) -> Ledger | None:
+    """Return the ledger that the commit of version `newest`, or one below it, states."""
     for version in range(newest, max(-1, newest - _MOST_COMMITS), -1):
-        actions = list(_actions(_read(filesystem, _commit(folder, version))))
+        content = commit if version == newest else _read(filesystem, _commit(folder, version))
+        actions = list(_actions(content))
         ledger = _ledger_in(actions, table=table)
         if ledger is not None:
             step = {action["txn"]["appId"]: action["txn"]["version"] for action in actions if "txn" in action}

@@ -18,7 +18,7 @@ from cdc_lakehouse.errors import (
     WrongTableError,
 )
 from cdc_lakehouse.lake.commits import ForeignCommit, Told, restored_by, tells_enough, told_by
-from cdc_lakehouse.lake.damage import refuse_damage
+from cdc_lakehouse.lake.damage import refuse_damage, data_file_sizes
 from cdc_lakehouse.lake.filesystem import delta_options, is_object_store
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 from cdc_lakehouse.lake.newest_ledger import ledger_at
@@ -39,7 +39,7 @@ class TableState:
     stated: int | None = None
     """The version whose commit states `ledger`."""
     stated_at: datetime | None = None
-    """When that was."""
+    """The time of that commit."""
     foreign: tuple[ForeignCommit, ...] = ()
     """Commits that changed data, are not ours and not known to `ledger`, newest first."""
     restored: Told | None = None
@@ -87,19 +87,19 @@ def is_there(uri: str) -> bool:
 
 
 def made_at(uri: str) -> datetime | None:
-    """Return when a table was made, by the clock of the machine that made it; None where nothing tells."""
+    """Return when a table was made, by the clock of the machine that made it; None where it is not known."""
     try:
         created = DeltaTable(uri, storage_options=delta_options(uri)).metadata().created_time
     except (DeltaError, OSError):
-        # Who works on the table says what is wrong with it, under its name.
+        # The job that works on the table reports the problem under its name.
         return None
     return None if created is None else datetime.fromtimestamp(created / 1000, UTC)
 
 
 def look_into(uri: str, *, table: str) -> TableState | None:
-    """The same without a judgement: who may heal a table has to see what is wrong with it.
+    """Return the same without a judgement: a job that may heal a table has to see its problem.
 
-    Raises `LogTornError` or `LogDamagedError` for a log that does not tell where the table stands.
+    Raises `LogTornError` or `LogDamagedError` for a log from which the state cannot be read.
     """
     if not is_object_store(uri):
         refuse_damage(uri, table=table)
@@ -123,12 +123,12 @@ def foreign_name(state: TableState) -> str:
 
 def step_in(name: str) -> int | None:
     """Return the step of a `foreign_name`; None where it is none."""
-    found = _FOREIGN_NAME.fullmatch(name)
-    return None if found is None else int(found["step"])
+    match = _FOREIGN_NAME.fullmatch(name)
+    return None if match is None else int(match["step"])
 
 
 def state_at(uri: str, version: int, *, table: str) -> TableState | None:
-    """The table as the commit of `version`, which is one of ours, left it; None where that is gone."""
+    """Return the table as the commit of `version`, one of ours, left it; None where that commit is gone."""
     ledger = ledger_at(uri, version, table=table)
     if ledger is None:
         return None
@@ -174,7 +174,7 @@ def _state(delta: DeltaTable, *, table: str) -> TableState:
     if len(commits) == _FIRST_LOOK and not tells_enough(commits, told):
         commits = delta.history()
         told = told_by(commits, table=table)
-    sizes = _sizes(delta)
+    sizes = data_file_sizes(delta)
     return TableState(
         version=version,
         ledger=told.ledger,
@@ -188,16 +188,3 @@ def _state(delta: DeltaTable, *, table: str) -> TableState:
         life=str(delta.metadata().id),
         files=sizes,
     )
-
-
-def files_of(uri: str, *, version: int) -> Mapping[str, int]:
-    """Path -> size of each data file of one version, which the log must still tell."""
-    try:
-        return _sizes(DeltaTable(uri, version=version, storage_options=delta_options(uri)))
-    except (DeltaError, OSError) as exc:
-        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
-
-
-def _sizes(delta: DeltaTable) -> dict[str, int]:
-    added = pa.table(delta.get_add_actions(flatten=True))
-    return dict(zip(added["path"].to_pylist(), added["size_bytes"].to_pylist(), strict=True))
