@@ -44,12 +44,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one table by now."""
+    """Confirmations of one table and moments of its source."""
 
     confirmations: tuple[Confirmation, ...]
     """Newest first."""
     moments: tuple[Moment, ...]
-    """Of its source, oldest first."""
+    """Places of its source's log at known times, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,10 @@ class Asked:
 
 
 def ask(application: Application, cluster: Cluster) -> Asked | LakehouseError:
-    """The error, and a warning, where somebody does not answer. To be asked before the drain is planned."""
+    """Ask source and connectors, then Kafka; return the error, and warn, where one does not answer.
+
+    The drain has to be planned behind it.
+    """
     topics = {topic for table in application.tables for topic in table.topics}
     try:
         database = Database.of(application.connection(Role.SOURCE))
@@ -80,13 +83,13 @@ def ask(application: Application, cluster: Cluster) -> Asked | LakehouseError:
 
 
 def ask_connectors() -> Mapping[str, Connector] | None:
-    """By prefix of topics; None where no connection to Kafka Connect is set, or nobody answers there."""
+    """Return connectors by prefix of topics; None without a connection, or an answer of Kafka Connect."""
     try:
         connection = optional_connection(Role.CONNECT)
         return None if connection is None else connectors_by_prefix(read_connectors(connection))
     except LakehouseError as error:
         facts = {"reason": str(error), "advice": error.advice}
-        logger.warning("whether the connectors run is not known", extra=facts)
+        logger.warning("the state of the connectors is not known", extra=facts)
         return None
 
 
@@ -98,19 +101,21 @@ def observe(
     facts: ClusterFacts,
     plans: Mapping[str, DrainPlan],
 ) -> dict[str, Known]:
-    """What is known by now, by table. A second call adds another observation, as true as the first."""
+    """Return what is known, by table. A second call adds another observation, as true as the first."""
     sure = _not_cut(plans, cluster=cluster, facts=facts) if isinstance(asked, Asked) else set()
-    found: dict[str, Known] = {}
+    known_by_table: dict[str, Known] = {}
     for group, names in _by_group(application.tables).items():
         uri = application.lake.confirmations(group)
-        known = read_confirmations(uri)
+        memory = read_confirmations(uri)
         if isinstance(asked, Asked):
-            known = known.having_seen(asked.moment, address=asked.address)
-            known = known.observing(_observed(known, asked, [plans[each] for each in names if each in sure]))
+            memory = memory.having_seen(asked.moment, address=asked.address)
+            memory = memory.observing(
+                _observed(memory, asked, [plans[name] for name in names if name in sure])
+            )
             if not application.request.dry_run:
-                write_confirmations(uri, known)
-        found |= {name: Known(tuple(known.of(name)), known.moments) for name in names}
-    return found
+                write_confirmations(uri, memory)
+        known_by_table |= {name: Known(tuple(memory.of(name)), memory.moments) for name in names}
+    return known_by_table
 
 
 def positions_in(found: Iterable[Committed]) -> dict[str, LogPosition]:
@@ -149,7 +154,7 @@ def arrival_of(
     asked: Asked | LakehouseError,
     connectors: Mapping[str, Connector] | None,
 ) -> Arrival:
-    """What this run learned of the way of the table's changes to Kafka."""
+    """Return the facts of this run about the way of the table's changes to Kafka."""
     prefixes = {prefix_and_relation(topic)[0] for topic in table.topics}
     connector = connector_state(prefixes, connectors)
     if isinstance(asked, LakehouseError):

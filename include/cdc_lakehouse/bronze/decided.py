@@ -1,7 +1,7 @@
-"""What a person decided about one table with the parameters of a run; nothing of it outlives the run.
+"""Decisions of a person about one table, made with the parameters of a run; none of them outlives the run.
 
-A decision that gives something up names what it is about, as the error sentence printed it: a run that is
-cleared next week decides about what its person saw, never about what has happened since.
+A decision that gives something up names its object, as the error sentence printed it: a run that is cleared
+next week decides about what its person saw, never about what has happened since.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ MOST_EPOCHS_AHEAD = 1_000_000_000
 """Dates may be numbers (20260731); a slip of the keyboard may not use up all numbers that there are."""
 
 Named = frozenset[str]
-"""What a decision names behind `<table>=`; empty where it names nothing, which is never enough."""
+"""Names behind `<table>=` in a decision; a decision without any is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
     accept_gap: Named | None = None
-    """Offsets that Kafka no longer holds and that are given up, as `losses.names_of` writes them."""
+    """Offsets that Kafka no longer has and that are given up, as `losses.names_of` writes them."""
     source_epoch: int | None = None
     """The source, or its topic, is another incarnation from here on."""
     acknowledge_foreign: Named | None = None
-    """The commit that is not ours and was meant, as `TableState.foreign_name` writes it."""
+    """The foreign commit that was intended, as `lake.state.foreign_name` writes it."""
     stop_reading: Named | None = None
-    """The step of a table whose topics are gone, or quiet, for good, as `lake.ledger.step_name` writes it."""
+    """The step of a table that its source has dropped, as `lake.ledger.step_name` writes it."""
     fill_gaps: bool = False
     """Read what the table is known to miss, as far as Kafka still holds it."""
 
     @classmethod
     def about(cls, table: str, request: JobRequest) -> Decided:
         return cls(
-            accept_gap=_named(table, request.accept_gap),
+            accept_gap=_names_in(table, request.accept_gap),
             source_epoch=request.source_epoch.get(table),
-            acknowledge_foreign=_named(table, request.acknowledge_foreign),
-            stop_reading=_named(table, request.stop_reading),
+            acknowledge_foreign=_names_in(table, request.acknowledge_foreign),
+            stop_reading=_names_in(table, request.stop_reading),
             fill_gaps=table in request.fill_gaps,
         )
 
@@ -62,9 +62,9 @@ NOTHING = Decided()
 
 
 def require_what_stands(parameter: str, *, table: str, named: Named, standing: Named) -> None:
-    """Raise `DecisionOutdatedError` unless the decision names exactly what there is to decide.
+    """Raise `DecisionOutdatedError` unless the decision names exactly what is open.
 
-    One that names nothing is refused also where there is nothing: next time there may be something.
+    A decision without a name is refused also where nothing is open: next time something may be.
     """
     if not named or named != standing:
         raise DecisionOutdatedError(
@@ -76,15 +76,15 @@ def require_what_stands(parameter: str, *, table: str, named: Named, standing: N
 
 
 def decision_text(table: str, named: Iterable[str]) -> str:
-    """Return `<table>=<what it names>`, ready to be pasted into the form."""
+    """Return `<table>=<name>,<name>`, ready to be pasted into the form."""
     return f"{table}={','.join(sorted(named))}"
 
 
-def _named(table: str, values: Iterable[str]) -> Named | None:
-    """Return what `<table>=<a>,<b>` values name of this table; None where none is about it."""
-    own = [value.partition("=")[2] for value in values if table_named_by(value) == table]
-    pieces = (piece.strip() for value in own for piece in value.split(","))
-    return frozenset(filter(None, pieces)) if own else None
+def _names_in(table: str, values: Iterable[str]) -> Named | None:
+    """Return the names in the values `<table>=<a>,<b>` about this table; None where no value is about it."""
+    texts = [value.partition("=")[2] for value in values if table_named_by(value) == table]
+    names = (name.strip() for text in texts for name in text.split(","))
+    return frozenset(filter(None, names)) if texts else None
 
 
 def _opened(ledger: Ledger) -> set[int]:

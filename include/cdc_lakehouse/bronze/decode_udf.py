@@ -143,8 +143,10 @@ def files_of(rows: Rows, schema: pa.Schema, *, folder: str, attempt: str) -> Ite
 def decode_or_tell(
     batch: pa.RecordBatch, plans: DecodePlans
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """`decode_in_parts`; the traceback of whatever it raises names the records, which is all that a log may
-    say."""
+    """Yield from `decode_in_parts`; the traceback of an exception names the coordinates of the records.
+
+    A log may not say more of them.
+    """
     try:
         yield from decode_in_parts(batch, plans)
     except Exception as exc:

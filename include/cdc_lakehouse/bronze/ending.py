@@ -1,7 +1,7 @@
-"""A table that is gone at its source: a person ends the reading, and what there is stays. No I/O.
+"""The decision that ends the reading of a table that its source has dropped; its rows stay. No I/O.
 
-Nothing is switched off by that. A topic that is there is read, whatever was decided: if records come again,
-the table goes on by itself, and if the topic was made again, that is `TOPIC_RECREATED` as for other tables.
+The decision switches nothing off. A topic that exists is read in any case: if records come again, the table
+goes on by itself, and a topic that was made again is `TOPIC_RECREATED` as for other tables.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _NAME = re.compile(r"step(?P<step>[0-9]+)")
 def end_reading(ledger: Ledger, facts: ClusterFacts, *, named: Named | None) -> tuple[Ledger, dict[str, Any]]:
     """Return the ledger that misses none of the topics that a person ends, and the decision.
 
-    What Kafka was seen to hold of them and nobody read is a gap. A decision of a step before the table's own
-    was carried out by an earlier try where nothing is left to end. Raises `DecisionOutdatedError` where it
-    was about something else.
+    Offsets that Kafka was seen to have and that were not read become a gap. Where no topic is left to end, a
+    decision that names an older step was carried out by an earlier try. Any other decision raises
+    `DecisionOutdatedError`.
     """
     if named is None:
         return ledger, {}
     sources = _sources_that_can_end(ledger, facts)
-    if not sources and ledger.ended and named and all(_step_in(each) < ledger.seq for each in named):
+    if not sources and ledger.ended and named and all(_step_in(name) < ledger.seq for name in named):
         return ledger, {}
     standing = frozenset({step_name(ledger)}) if sources else frozenset[str]()
     require_what_stands("stop_reading", table=ledger.table, named=named, standing=standing)
@@ -40,14 +40,14 @@ def end_reading(ledger: Ledger, facts: ClusterFacts, *, named: Named | None) -> 
 
 
 def is_not_missed(ledger: Ledger, topic: str, *, facts: ClusterFacts) -> bool:
-    """Whether a topic is gone and a person ended it. A pattern that matches nothing stands for all topics."""
+    """Return whether a topic is gone and a person ended it; a pattern without a match means all topics."""
     if topic in facts.topics or topic in facts.silent:
         return False
     return has_ended(ledger, None if is_pattern(topic) else topic)
 
 
 def _sources_that_can_end(ledger: Ledger, facts: ClusterFacts) -> tuple[str, ...]:
-    """Return the topics that are gone and not ended; where none is gone, all of them, if there is no news."""
+    """Return sources of topics that are gone and not ended; of all topics where none is gone or has news."""
     current = {topic: current_source(ledger, topic) for topic in topics_of(ledger)}
     sources = {topic: source for topic, source in current.items() if source is not None}
     gone = sources.keys() - facts.topics.keys() - facts.silent.keys()
@@ -58,14 +58,17 @@ def _sources_that_can_end(ledger: Ledger, facts: ClusterFacts) -> tuple[str, ...
 
 
 def _has_news(ledger: Ledger, topic: str, facts: ClusterFacts) -> bool:
-    """Whether there is something to read, or nobody knows."""
-    known = facts.topics.get(topic)
-    if known is None:
+    """Return whether a topic has unread records, or Kafka did not say."""
+    topic_facts = facts.topics.get(topic)
+    if topic_facts is None:
         return True
-    ends = (ledger.end(known.source, partition) for partition in known.partitions)
-    return any(end != offsets.latest for end, offsets in zip(ends, known.partitions.values(), strict=True))
+    return any(
+        ledger.end(topic_facts.source, partition) != offsets.latest
+        for partition, offsets in topic_facts.partitions.items()
+    )
 
 
 def _step_in(name: str) -> float:
-    found = _NAME.fullmatch(name)
-    return float("inf") if found is None else int(found["step"])
+    """Return the step that a decision names; infinity where it names none."""
+    match = _NAME.fullmatch(name)
+    return float("inf") if match is None else int(match["step"])

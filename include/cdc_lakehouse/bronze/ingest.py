@@ -86,7 +86,7 @@ class TableIngest:
         """The newest version of which all is known that a commit on it has to know."""
         self._is_prepared = False
         self._decoder: TableDecoder | None = None
-        """None where there is nothing to read."""
+        """None as long as there is nothing to read."""
         self.progress = Progress(plan.backlog)
         self._seconds: dict[str, float] = {}
         self._tables = 1
@@ -126,8 +126,8 @@ class TableIngest:
         with self._timed("prepare"):
             existing = schema_of(session, self._uri)
             if self._plan.amends:
-                # Asks no registry: where a table begins does not wait for a schema of its records.
-                existing = existing or self._created(session, schema_without_row())
+                # Without the registry: where a table begins does not wait for a schema of its records.
+                existing = existing or self._create_table(session, schema_without_row())
                 attempt = self._application.attempt
                 self._ledger, self._amended = amend(
                     session, self._plan, uri=self._uri, attempt=attempt, schema=existing
@@ -138,12 +138,12 @@ class TableIngest:
                     self._application, self.table, registry=self._registry, existing=existing
                 )
                 if existing is None:
-                    self._created(session, decoder.schema)
+                    self._create_table(session, decoder.schema)
                 self._decoder = decoder
         self._is_prepared = True
 
-    def _created(self, session: SparkSession, schema: StructType) -> StructType:
-        """Make the table if nobody did; a second call changes nothing."""
+    def _create_table(self, session: SparkSession, schema: StructType) -> StructType:
+        """Make the table unless it exists, and return `schema`; a second call changes nothing."""
         if create_if_missing(session, self._uri, schema=schema, properties=BRONZE_PROPERTIES):
             self._known = 0
         return schema
@@ -197,7 +197,7 @@ class TableIngest:
 
         def after(seen: str | None) -> Ledger:
             planned, marks = self._plan.planned, self._plan.marks
-            epochs = self._epochs(files, added)
+            epochs = self._decide_epochs(files, added)
             advanced = epochs.ledger.advanced(
                 added, attempt=attempt, seen_through=seen, planned=planned, marks=marks
             )
@@ -205,7 +205,7 @@ class TableIngest:
 
         self._commit(session, files, within=spans_of(added), after=after, topic_ids=topic_ids)
 
-    def _epochs(self, files: Sequence[WrittenFile], added: Ranges) -> Decision:
+    def _decide_epochs(self, files: Sequence[WrittenFile], added: Ranges) -> Decision:
         decide = partial(
             decide_epochs, self._ledger, sources=self._plan.sources, planned=self._plan.planned, added=added
         )

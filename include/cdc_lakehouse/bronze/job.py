@@ -33,20 +33,21 @@ def ingest(application: Application) -> list[TableResult]:
     found = look(application, session=application.session)
     tasks = {each.table.name: each for each in found if isinstance(each, DrainTask)}
     drained = {
-        result.table: _with_looked(result, tasks[result.table]) for result in _drain(application, tasks)
+        result.table: _with_facts_of_look(result, tasks[result.table])
+        for result in _drain(application, tasks)
     }
     return [drained[each.table.name] if isinstance(each, DrainTask) else each for each in found]
 
 
-def _with_looked(result: TableResult, task: DrainTask) -> TableResult:
-    """With what the look learned before anything was read."""
-    left = count_offsets(task.plan.unread) - _offsets_in(result)
+def _with_facts_of_look(result: TableResult, task: DrainTask) -> TableResult:
+    """Return the result with what the look found out before anything was read."""
+    left = count_offsets(task.plan.unread) - _count_committed(result)
     result = replace(result, time_to_loss=task.time_to_loss, lag_offsets=max(0, left))
     return result if task.arrival is None else with_freshness(result, task.table, task.arrival)
 
 
-def _offsets_in(result: TableResult) -> int:
-    """Return how many offsets were committed; what came after the look may be among them."""
+def _count_committed(result: TableResult) -> int:
+    """Return how many offsets were committed; some may have come after the look."""
     return sum(until - start for partitions in result.ranges.values() for start, until in partitions.values())
 
 

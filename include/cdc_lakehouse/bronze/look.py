@@ -54,7 +54,7 @@ class DrainTask:
     confirmations: tuple[Confirmation, ...] = ()
     """What it may claim once it has read enough, newest first."""
     arrival: Arrival | None = None
-    """What the look learned of the way of its changes to Kafka; None in a plan that nobody looked at."""
+    """Facts about the way of its changes to Kafka; None before the look has asked for them."""
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
@@ -104,7 +104,7 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
 
     bootstrap = bootstrap_servers(connection)
     found = each_table(application, look_at, bootstrap=bootstrap, at_once=LOOKS_AT_ONCE)
-    standing, unread = _standing(application, plans, facts)
+    standing, unread = _find_ends(application, plans, facts)
     left = times_to_loss(settings, facts, standing)
     known = observe(application, asked, cluster=cluster, facts=facts, plans=plans)
     arrivals = {
@@ -112,28 +112,31 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
         for table in application.tables
     }
     _warn_of_stopped_connectors(arrivals.values())
-    told = []
-    for table, each in zip(application.tables, found, strict=True):
+    results = []
+    for table, result in zip(application.tables, found, strict=True):
         name, plan, confirmations = table.name, plans.get(table.name), known[table.name].confirmations
         lag = count_offsets(unread[name])
-        with_claim = _told(each, plan, time_to_loss=left.get(name), confirmations=confirmations, lag=lag)
-        told.append(_with_arrival(with_claim, table, arrivals[name]))
-    return [*told, *refused]
+        claiming = _told(result, plan, time_to_loss=left.get(name), confirmations=confirmations, lag=lag)
+        results.append(_with_arrival(claiming, table, arrivals[name]))
+    return [*results, *refused]
 
 
 def _refuse_other_placeholder(
     application: Application, table: Table, connectors: Mapping[str, Connector]
 ) -> None:
+    """Raise `PlaceholderDiffersError` where a connector of the table sends another placeholder."""
     expected = application.pipeline.unavailable_value_placeholder
     for prefix in {prefix_and_relation(topic)[0] for topic in table.topics} & connectors.keys():
         connectors[prefix].refuse_other_placeholder(expected, table=table.name)
 
 
-def _with_arrival(found: DrainTask | TableResult, table: Table, arrival: Arrival) -> DrainTask | TableResult:
-    """A table that is drained first is judged by what the drain achieves."""
-    if isinstance(found, DrainTask):
-        return replace(found, arrival=arrival)
-    return with_freshness(found, table, arrival)
+def _with_arrival(
+    task_or_result: DrainTask | TableResult, table: Table, arrival: Arrival
+) -> DrainTask | TableResult:
+    """Judge the freshness of an idle table; that of one with news is judged after its drain."""
+    if isinstance(task_or_result, DrainTask):
+        return replace(task_or_result, arrival=arrival)
+    return with_freshness(task_or_result, table, arrival)
 
 
 def _warn_of_stopped_connectors(arrivals: Iterable[Arrival]) -> None:
@@ -143,12 +146,12 @@ def _warn_of_stopped_connectors(arrivals: Iterable[Arrival]) -> None:
             logger.warning("a connector does not run: nothing new arrives", extra=facts)
 
 
-def _standing(
+def _find_ends(
     application: Application, plans: Mapping[str, DrainPlan], facts: ClusterFacts
 ) -> tuple[dict[str, Ends], dict[str, Ranges]]:
-    """Return per table where it stands, and what Kafka holds behind that; keep the latter for other jobs.
+    """Return the end of each table, and what Kafka has behind it; write the latter for other jobs.
 
-    A table that cannot be planned is asked for by its log alone: its lag grows like that of any other.
+    The log of a table that cannot be planned tells its end: its lag grows like that of any other.
     """
     standing: dict[str, Ends] = {}
     unread: dict[str, Ranges] = {}
@@ -199,9 +202,9 @@ def _idle(table: Table, plan: DrainPlan) -> TableResult:
 def _discovered(
     application: Application, cluster: Cluster
 ) -> tuple[Application, list[TableResult], Mapping[str, datetime]]:
-    """Return the application with all tables that there are by now, and the moments of `_first_discovery`.
+    """Return the application with all its tables, refused topics, and the moments of `_first_discovery`.
 
-    Topics that can feed no table fail under their own names.
+    A topic that can feed no table fails under its own name.
     """
     if not needs_topics(application.pipeline):
         return application, [], {}
@@ -213,15 +216,15 @@ def _discovered(
         logger.info("tables discovered", extra={"tables": new})
     first = _first_discovery(application, known) if new else None
     since = {} if first is None else dict.fromkeys(new, first)
-    _tell_topics(application, discovery)
+    _report_topics(application, discovery)
     refused = [] if application.request.tables else [failed(e.topic, e) for e in discovery.refused]
     return application.with_tables_of(discovery.pipeline), refused, since
 
 
 def _first_discovery(application: Application, known: Pipeline) -> datetime | None:
-    """Return when the first table that the pipeline discovered was made, where `start: latest` asks for it.
+    """Return when the first discovered table of the pipeline was made, where `start: latest` asks for it.
 
-    None where it discovers its first tables now: they begin at the end.
+    None where the first tables are discovered now: they begin at the end.
     """
     if known.start != LATEST:
         return None
@@ -232,8 +235,8 @@ def _first_discovery(application: Application, known: Pipeline) -> datetime | No
     return min(filter(None, moments), default=None)
 
 
-def _tell_topics(application: Application, discovery: Discovery) -> None:
-    """A table whose topic is left alone would be missing in silence."""
+def _report_topics(application: Application, discovery: Discovery) -> None:
+    """Name topics that are left alone, or taken in doubt: a table would be missing in silence otherwise."""
     application.notes.update(discovery.notes())
     for name, topics in discovery.notes().items():
         logger.info(name.replace("_", " "), extra={"count": len(topics), "topics": topics})

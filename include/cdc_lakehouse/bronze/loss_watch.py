@@ -47,7 +47,7 @@ def times_to_loss(
 
 
 def ledger_in_the_log(application: Application, table: Table) -> Ledger | None:
-    """Return the ledger of a table that cannot be planned: the ones that stand still are the ones at risk."""
+    """Return the ledger of a table that cannot be planned: a table that is not read is the one at risk."""
     try:
         state = look_into(application.lake.bronze(table.name), table=table.name)
     except LakehouseError:
@@ -56,7 +56,7 @@ def ledger_in_the_log(application: Application, table: Table) -> Ledger | None:
 
 
 def ends_of(ledger: Ledger | None, table: Table) -> Ends:
-    """Return where the table stands in the incarnation of each topic that it read last."""
+    """Return the end of the table in the newest incarnation of each topic."""
     if ledger is None:
         return {}
     current = {topic: current_source(ledger, topic) for topic in table.topics}

@@ -50,35 +50,35 @@ def unread(ledger: Ledger, sources: Iterable[str]) -> Ranges:
 
 
 def held_behind(ledger: Ledger | None, topics: Iterable[TopicFacts]) -> Ranges:
-    """Return what Kafka holds of these topics behind the ledger's end, whether or not it can be read."""
-    found: dict[str, dict[int, Span]] = {}
+    """Return what Kafka has of these topics behind the ledger's end, readable or not."""
+    ranges: dict[str, dict[int, Span]] = {}
     for topic in topics:
         for partition, offsets in topic.partitions.items():
             end = None if ledger is None else ledger.end(topic.source, partition)
             start = offsets.earliest if end is None else end
             if start < offsets.latest:
-                found.setdefault(topic.source, {})[partition] = (start, offsets.latest)
-    return found
+                ranges.setdefault(topic.source, {})[partition] = (start, offsets.latest)
+    return ranges
 
 
 def is_given_up(ledger: Ledger, lost: Ranges, *, named: Named | None) -> bool:
-    """Whether a person gave up exactly what is `lost`; False where nothing is.
+    """Return whether a person gave up exactly what is `lost`; False where nothing is lost.
 
-    What a decision names and the table has behind it was carried out by an earlier try. Raises
-    `OffsetsLostError` where nobody decided, and `DecisionOutdatedError` where it was about something else.
+    Where nothing is lost, a decision about offsets that the table has passed was carried out before.
+    Raises `OffsetsLostError` without a decision, `DecisionOutdatedError` where it names other offsets.
     """
     if named is None:
         if lost:
             raise OffsetsLostError(table=ledger.table, decision=decision_text(ledger.table, names_of(lost)))
         return False
-    if not lost and named and all(_is_behind(ledger, each) for each in named):
+    if not lost and named and all(_has_passed(ledger, name) for name in named):
         return False
     require_what_stands("accept_gap", table=ledger.table, named=named, standing=names_of(lost))
     return bool(lost)
 
 
 def go_on_behind(ledger: Ledger, lost: Ranges) -> Ledger:
-    """Return the ledger that goes on behind `lost` and knows it as missing."""
+    """Return the ledger that goes on behind `lost` and keeps it as a gap."""
     sources = {source: dict(partitions) for source, partitions in ledger.sources.items()}
     for source, partitions in lost.items():
         for partition, (start, until) in partitions.items():
@@ -88,7 +88,7 @@ def go_on_behind(ledger: Ledger, lost: Ranges) -> Ledger:
 
 
 def names_of(lost: Ranges) -> Named:
-    """Return `shop.public.orders/0:5-9` for offsets 5 to 8, and so on: a person decides on exactly these."""
+    """Return `shop.public.orders/0:5-9` for offsets 5 to 8, and so on: a decision names exactly these."""
     return frozenset(
         f"{topic_of(source)}/{partition}:{start}-{until}"
         for source, partitions in lost.items()
@@ -96,13 +96,13 @@ def names_of(lost: Ranges) -> Named:
     )
 
 
-def _is_behind(ledger: Ledger, name: str) -> bool:
-    """Whether some incarnation of the topic was passed up to the end of the named offsets."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+def _has_passed(ledger: Ledger, name: str) -> bool:
+    """Return whether an incarnation of the topic was read to the end of the named offsets."""
+    match = _NAME.fullmatch(name)
+    if match is None:
         return False
-    partition, until = int(found["partition"]), int(found["until"])
-    ends = (ledger.end(source, partition) for source in incarnations(ledger, found["topic"]))
+    partition, until = int(match["partition"]), int(match["until"])
+    ends = (ledger.end(source, partition) for source in incarnations(ledger, match["topic"]))
     return any(end is not None and end >= until for end in ends)
 
 

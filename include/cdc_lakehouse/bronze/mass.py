@@ -10,7 +10,7 @@ from cdc_lakehouse.errors import QuarantineLimitError
 LEAST = 100
 """Fewer say nothing as a share: a topic of three records may well have a bad one."""
 RunCounts = tuple[int, int]
-"""Undecodable records, and all records, of runs that are looked at together (`Ledger.undecodable`)."""
+"""Undecodable records, and all records, of runs that are judged together (`Ledger.undecodable`)."""
 
 
 def refuse_in_mass(
@@ -24,8 +24,8 @@ def refuse_in_mass(
     so all records behind it may be such, and silver stops at the first. Bronze has to take them before
     retention does.
     """
-    counted = _counted(run)
-    bad = sum(counted.values())
+    by_fault = _count_by_code(run)
+    bad = sum(by_fault.values())
     if bad == 0:
         return
     all_bad, all_rows = before[0] + bad, before[1] + run.rows
@@ -35,9 +35,9 @@ def refuse_in_mass(
     if not (in_this_run or nothing_else or over_runs):
         return
     alone = in_this_run or nothing_else
-    by_code = ", ".join(f"{code} {count}" for code, count in sorted(counted.items()))
+    by_code = ", ".join(f"{code} {count}" for code, count in sorted(by_fault.items()))
     first = next(
-        f"{row.topic}/{row.partition}@{row.offset}" for code in counted for row in run.bad_rows.get(code, ())
+        f"{row.topic}/{row.partition}@{row.offset}" for code in by_fault for row in run.bad_rows.get(code, ())
     )
     raise QuarantineLimitError(
         table=table,
@@ -52,12 +52,13 @@ def refuse_in_mass(
 def share_after(run: Added, limit: QuarantineLimit, *, before: RunCounts) -> RunCounts:
     """Return the counts that the next run begins with.
 
-    They begin again at nothing once the share is kept by enough records: as many as `LEAST` is that share of.
+    They begin again at 0 once enough records keep the share: as many as `LEAST` is that share of.
     """
-    bad, rows = before[0] + sum(_counted(run).values()), before[1] + run.rows
+    bad, rows = before[0] + sum(_count_by_code(run).values()), before[1] + run.rows
     kept = bad <= limit.share * rows and rows >= LEAST / limit.share
     return (0, 0) if kept else (bad, rows)
 
 
-def _counted(run: Added) -> dict[str, int]:
+def _count_by_code(run: Added) -> dict[str, int]:
+    """Return the undecodable records that count for the limit."""
     return {code: n for code, n in run.errors_by_code.items() if code != ValueFault.INCOMPATIBLE_SCHEMA}

@@ -83,7 +83,7 @@ class DrainPlan:
 
     @property
     def unread(self) -> Ranges:
-        """What Kafka held and the table had not read, under the names that a ledger uses."""
+        """Offsets in Kafka that the table has not read, under the names that a ledger uses."""
         return self.added(self.start, self.until)
 
     @property
@@ -138,7 +138,7 @@ def plan_drain(
     """
     after, ended = end_reading(ledger, facts, named=decided.stop_reading)
     ledger, decisions = after, {**(healed or {}), **ended}
-    found = _present(ledger, topics, facts=facts)
+    found = _require_topics(ledger, topics, facts=facts)
     epoch = decided.epoch_to_open(ledger)
     sources = sources_of(ledger, found, facts=facts, epoch=epoch)
     lost = {**aged_out(ledger, found, sources), **(vanished(ledger, facts) if by_pattern else {})}
@@ -150,8 +150,8 @@ def plan_drain(
             after, epoch, found, sources=sources, first=start.offsets, turned=turned or {}
         )
         after = replace(after, cluster_id=facts.cluster_id)
-    after, begun = _begun(after, found, sources=sources, start=start)
-    decisions |= begun
+    after, stated = _state_start(after, found, sources=sources, start=start)
+    decisions |= stated
     if decisions:
         after = after.amended(after.sources, attempt="", decisions=decisions)
     return DrainPlan(
@@ -207,8 +207,8 @@ def refuse_other_topics(plan: DrainPlan, topic_ids: Mapping[str, str]) -> None:
             raise KafkaMovedError(table=plan.table, what=what)
 
 
-def _present(ledger: Ledger, topics: Iterable[str], *, facts: ClusterFacts) -> tuple[TopicFacts, ...]:
-    """Return what Kafka has of the topics. One that is gone is missed, unless a person ended it."""
+def _require_topics(ledger: Ledger, topics: Iterable[str], *, facts: ClusterFacts) -> tuple[TopicFacts, ...]:
+    """Return Kafka's facts of the topics. Raises `TopicMissingError` for one that is gone and not ended."""
     return tuple(
         _found(ledger, topic, facts=facts)
         for topic in topics
@@ -256,12 +256,12 @@ def _in_epoch(
     return replace(ledger, sources=after), {**decision, **({"from": back} if back else {})}
 
 
-def _begun(
+def _state_start(
     ledger: Ledger, topics: tuple[TopicFacts, ...], *, sources: Mapping[str, str], start: Start
 ) -> tuple[Ledger, dict[str, Any]]:
     """Return the ledger that states where each topic begins that the table never read, and the decision.
 
-    From then on the table owes every record behind them: a later run has no say in where the table begins.
+    From then on every record behind these offsets has to be read: no later run moves the beginning.
     """
     after, offsets = dict(ledger.sources), dict[str, dict[str, int]]()
     for topic in topics if start.is_final else ():

@@ -51,8 +51,8 @@ def plan_table(
 ) -> DrainPlan:
     """`session` is None for whoever only looks: a table whose rows must be asked is left to the job.
 
-    Topics `by_pattern` may come and go. `since` is when the pipeline discovered its first table, for one that
-    was discovered later.
+    Topics `by_pattern` may come and go. `since` is the moment at which the pipeline discovered its first
+    table, for a table that was discovered later.
     """
     decided = Decided.about(table.name, application.request)
     empty = Ledger(
@@ -91,7 +91,7 @@ def plan_table(
 
 def standing(uri: str, empty: Ledger, *, decided: Decided, session: SessionOf | None) -> Standing:
     """From the log; `session` is asked for only where nothing but the rows can tell."""
-    state = _look_or_heal(uri, table=empty.table, may_heal=session is not None)
+    state = _read_healed_state(uri, table=empty.table, may_heal=session is not None)
     if state is None:
         _refuse_what_does_not_stand(empty.table, decided, state)
         return Standing(empty, {})
@@ -102,7 +102,8 @@ def standing(uri: str, empty: Ledger, *, decided: Decided, session: SessionOf | 
     return Standing(ledger, healed, state.version)
 
 
-def _look_or_heal(uri: str, *, table: str, may_heal: bool) -> TableState | None:
+def _read_healed_state(uri: str, *, table: str, may_heal: bool) -> TableState | None:
+    """Return the state of the table; a log that a loss of power left torn is healed first, if it may be."""
     try:
         return look_into(uri, table=table)
     except LogTornError:
@@ -129,7 +130,7 @@ def _judged(
 def _refuse_what_does_not_stand(table: str, decided: Decided, state: TableState | None) -> None:
     """Let a foreign commit pass only where a person names it, and a decision only where it names one.
 
-    One of a step before the table's own was carried out by an earlier try.
+    A decision about an older step was carried out by an earlier try.
     """
     foreign = state is not None and bool(state.foreign)
     named = decided.acknowledge_foreign

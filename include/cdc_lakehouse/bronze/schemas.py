@@ -45,7 +45,7 @@ class KnownSchemas:
     Its types may be narrower than those of the key in `columns`.
     """
     topics: tuple[str, ...] = ()
-    """A schema of one of them may be that of records of all."""
+    """Topics of the table; a schema of one of them may be that of records of all."""
     dropped: frozenset[str] = frozenset()
     """Columns that the table leaves out."""
     policy: OnSchemaChange = OnSchemaChange.EVOLVE
@@ -53,14 +53,14 @@ class KnownSchemas:
     """Schemas that records name and nobody knows."""
     keys: frozenset[SchemaRef] = frozenset()
     values: frozenset[SchemaRef] = frozenset()
-    """Which of `texts` keys, and values, of the table's topics may have."""
+    """The schemas among `texts` that keys, and values, of the table's topics may have."""
     strange_keys: frozenset[SchemaRef] = frozenset()
     strange_values: frozenset[SchemaRef] = frozenset()
-    """Schemas that records name there and that belong to something else."""
+    """Schemas that keys, and values, name and that belong to something else."""
 
     @property
     def wrong_keys(self) -> frozenset[SchemaRef]:
-        """Schemas that no key of these topics may have: those of strangers and those of values."""
+        """Schemas that no key of these topics may have: strange ones and those of values."""
         return self.strange_keys | (self.values - self.keys)
 
     @property
@@ -137,7 +137,7 @@ def _unknown_subjects(topics: tuple[str, ...], *, table: str) -> UnknownSchemaEr
 
 
 def _newest_key(of_topic: TopicTexts, *, table: str) -> str:
-    """Return the newest that can be a key at all; the newest where none can, for the error that says so."""
+    """Return the newest schema that can be a key; where none can, the newest, for the error that says so."""
     texts = list(of_topic.keys.values())
     return next((text for text in reversed(texts) if describes_key(text, table=table)), texts[-1])
 
@@ -171,7 +171,7 @@ def resolve_unknown(
     if missing - unknown:
         told = ", ".join(map(str, in_order(missing - unknown)))
         raise UnknownSchemaError(table=known.table, schemas=f"schema {told}", records=_told(batch))
-    _warn_of(unknown, "nobody knows a schema: its records are undecodable")
+    _warn_of(unknown, "a schema is not known: its records are undecodable")
     known = _with_met(known, met)
     return replace(known, unknown=known.unknown | unknown)
 
@@ -186,8 +186,8 @@ def _with_met(known: KnownSchemas, met: MetSchemas) -> KnownSchemas:
     keys = {ref: text for ref, text in met.keys.items() if describes_key(text, table=known.table)}
     strange = met.strange_keys | met.strange_values
     _warn_of(strange, "a schema belongs to something else: its records are undecodable")
-    odd = (met.keys.keys() - keys.keys()) | (met.values.keys() - events.keys())
-    _warn_of(odd, "a schema of the topic is not that of a change event: its records are undecodable")
+    other = (met.keys.keys() - keys.keys()) | (met.values.keys() - events.keys())
+    _warn_of(other, "a schema of the topic is not that of a change event: its records are undecodable")
     for ref in in_order(keys):
         known = known.with_key(keys[ref])
     for ref in in_order(events):
@@ -210,7 +210,7 @@ def _warn_of(refs: Iterable[SchemaRef], event: str) -> None:
 def _widened_key(
     key: tuple[Column, ...], texts: Iterable[str], *, table: str, dropped: frozenset[str]
 ) -> tuple[Column, ...]:
-    """Return `key` as wide as all of these schemas need it; records of one that is another key do not fit."""
+    """Return `key` as wide as all of these schemas need it. Records of another key do not fit."""
     for text in texts:
         try:
             sent = key_columns(text, table=table, dropped=dropped)

@@ -46,7 +46,7 @@ def recovered(empty: Ledger, held: Present, *, step: int) -> tuple[Ledger, dict[
         source: {p: Progress(floor=first, end=end) for p, (first, end) in partitions.items()}
         for source, partitions in held.items()
     }
-    ledger = replace(empty, seq=step, sources=sources, untold=step + 1, counted=_counted_anew(step))
+    ledger = replace(empty, seq=step, sources=sources, untold=step + 1, counted=_restart_count(step))
     return ledger, {"recovered": "from rows"}
 
 
@@ -57,7 +57,7 @@ def after_restore(state: TableState, ours: Ledger) -> tuple[Ledger, dict[str, An
         source: {p: _rewound(progress, back, source, p) for p, progress in partitions.items()}
         for source, partitions in ours.sources.items()
     }
-    counted = _counted_anew(state.seq)
+    counted = _restart_count(state.seq)
     back_at = replace(ours, seq=state.seq, sources=sources, untold=state.seq + 1, counted=counted)
     return back_at, _acknowledged(state.foreign)
 
@@ -84,14 +84,15 @@ def after_edit(state: TableState, ours: Ledger, found: Difference) -> tuple[Ledg
         raise ForeignRowsError(table=ours.table, ours=state.stated or 0, problem=problem)
     lost = {s: {str(p): list(spans) for p, spans in ps.items()} for s, ps in found.lost.items()}
     untold = state.seq + 1 if goes_back else ours.untold
-    counted = _counted_anew(state.seq)
+    counted = _restart_count(state.seq)
     after = replace(ours, seq=state.seq, sources=sources, untold=untold, counted=counted)
     return after, {**_acknowledged(state.foreign), "lost": lost}
 
 
-def _counted_anew(step: int) -> tuple[int, int]:
-    """Rows that were changed by hand are no longer those that were counted. The count from the first step on
-    is called 0."""
+def _restart_count(step: int) -> tuple[int, int]:
+    """Return the count of rows that begins behind `step`, since rows that were changed by hand do not agree
+    with the old one. A step of 0 would mean that rows are counted from the first step on.
+    """
     return max(step, 1), 0
 
 

@@ -1,4 +1,4 @@
-"""Where a table begins that was never read: the pipeline's `start`."""
+"""First offsets of a table that was never read: the pipeline's `start`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Start:
     setting: str = EARLIEST
     offsets: Starts = field(default_factory=dict)
     is_final: bool = False
-    """Whether the ledger states them before any record is read: another look would give other offsets."""
+    """The ledger states them before any record is read, since another look would give other offsets."""
 
 
 NO_START = Start()
@@ -37,34 +37,33 @@ def start_of(
     joins: bool = False,
     since: datetime | None = None,
 ) -> Start:
-    """Return where `topics` begin that a table never read.
+    """Return the first offsets of `topics` that a table never read.
 
-    With `latest` a topic that `joins` a table begins at its first record, and a table that is discovered by a
-    pipeline which has discovered others before begins with the records since then: neither topic was there
-    when the pipeline began. A time that has not come yet is not final: nothing is read before it.
+    With `latest` a topic that `joins` a table begins at its first record, and a table that is discovered
+    later than others begins with the records since the first discovery: neither topic existed when the
+    pipeline began. A time in the future is not final: nothing is read before it.
     """
-    found = tuple(topics)
     if setting == EARLIEST or (setting == LATEST and joins):
-        return Start(setting, {topic.name: _earliest(topic) for topic in found})
+        return Start(setting, {topic.name: _first_offsets(topic) for topic in topics})
     if setting == LATEST and since is None:
-        return Start(setting, {topic.name: _latest(topic) for topic in found}, is_final=True)
+        return Start(setting, {topic.name: _end_offsets(topic) for topic in topics}, is_final=True)
     moment = datetime.fromisoformat(setting) if since is None else since
-    offsets = {topic.name: _offsets_since(moment, topic, cluster=cluster) for topic in found}
+    offsets = {topic.name: _offsets_since(moment, topic, cluster=cluster) for topic in topics}
     return Start(setting, offsets, is_final=moment <= datetime.now(UTC))
 
 
-def _earliest(topic: TopicFacts) -> Mapping[int, int]:
+def _first_offsets(topic: TopicFacts) -> Mapping[int, int]:
     return {partition: offsets.earliest for partition, offsets in topic.partitions.items()}
 
 
-def _latest(topic: TopicFacts) -> Mapping[int, int]:
+def _end_offsets(topic: TopicFacts) -> Mapping[int, int]:
     return {partition: offsets.latest for partition, offsets in topic.partitions.items()}
 
 
 def _offsets_since(moment: datetime, topic: TopicFacts, *, cluster: Cluster) -> Mapping[int, int]:
     """Return the first offsets at or after `moment`.
 
-    The broker is asked after the facts were, so a record that came in between is no reason to pass the end.
+    The broker is asked after the facts were collected: an offset behind the end that they state counts as it.
     """
-    ends = _latest(topic)
+    ends = _end_offsets(topic)
     return {p: min(offset, ends[p]) for p, offset in cluster.offsets_at(topic, moment).items()}

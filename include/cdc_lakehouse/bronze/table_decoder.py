@@ -81,7 +81,7 @@ class TableDecoder:
         return {"source": self._writers.source.value, "calls": self._registry.calls}
 
     def unproven(self) -> list[str]:
-        """Connectors that were never proven and that the pipeline accepts."""
+        """Return the connectors that were never proven and that the pipeline accepts."""
         return unproven_connectors(self._value_texts())
 
     def _refuse_unproven(self) -> None:
