@@ -27,7 +27,7 @@ _PREFIX_SETTINGS = ("topic.prefix", "database.server.name")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A connector or one of its tasks, as a thing that runs or does not."""
+    """A connector or one of its tasks, with its state."""
 
     name: str
     state: str
@@ -53,12 +53,12 @@ class Connector:
         return next((self.settings[key] for key in _PREFIX_SETTINGS if key in self.settings), None)
 
     def setting(self, name: str, default: str) -> str | None:
-        """A setting in plain text; None where a configuration provider fills it in (`${env:X}`)."""
+        """Return a setting in plain text; None where a configuration provider fills it in (`${env:X}`)."""
         value = self.settings.get(name, default)
         return None if "${" in value else value
 
     def refuse_other_placeholder(self, expected: str, *, table: str) -> None:
-        """Raises where the connector sends another placeholder than the pipeline takes for one."""
+        """Raise `PlaceholderDiffersError` where the connector sends another placeholder than is expected."""
         sent = self.setting(PLACEHOLDER_SETTING, PLACEHOLDER)
         if sent is not None and placeholder_bytes(sent) != placeholder_bytes(expected):
             raise PlaceholderDiffersError(
@@ -67,7 +67,7 @@ class Connector:
 
     @property
     def problem(self) -> str | None:
-        """Why it brings nothing to Kafka now; None while it and its tasks run."""
+        """The reason why it sends nothing to Kafka now; None while it and its tasks run."""
         stopped = [str(part) for part in self.parts if part.state != RUNNING]
         if stopped:
             return f"connector {self.name}: {'; '.join(stopped)}"
@@ -76,7 +76,7 @@ class Connector:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorState:
-    """What is known of the connector of a table."""
+    """State of the connector of a table, as far as it is known."""
 
     sentence: str
     runs: bool = True
@@ -88,17 +88,17 @@ RUNS = ConnectorState("its connector runs, says Kafka Connect")
 
 
 def connector_state(prefixes: Iterable[str], connectors: Mapping[str, Connector] | None) -> ConnectorState:
-    """The state of the connectors of these prefixes; `connectors` is None where nobody answered.
+    """Return the state of the connectors of these prefixes; `connectors` is None without an answer.
 
     A prefix without a connector is a fault unless a transform may have renamed the topics.
     """
     if connectors is None:
         return NOBODY_ASKED
     wanted = sorted(set(prefixes))
-    problems = [connectors[each].problem for each in wanted if each in connectors]
+    problems = [connectors[prefix].problem for prefix in wanted if prefix in connectors]
     sentences = [problem for problem in problems if problem]
-    missing = [each for each in wanted if each not in connectors]
-    if missing and not any("transforms" in each.settings for each in connectors.values()):
+    missing = [prefix for prefix in wanted if prefix not in connectors]
+    if missing and not any("transforms" in connector.settings for connector in connectors.values()):
         sentences.append(f"Kafka Connect has no connector whose topic.prefix is {', '.join(missing)}")
     return ConnectorState("; ".join(sentences), runs=False) if sentences else RUNS
 
@@ -106,9 +106,9 @@ def connector_state(prefixes: Iterable[str], connectors: Mapping[str, Connector]
 def read_connectors(
     connection: Connection, transport: httpx.BaseTransport | None = None
 ) -> tuple[Connector, ...]:
-    """Every connector of the Connect cluster, in one call.
+    """Return every connector of the Connect cluster, in one request.
 
-    Raises `ConnectUnavailableError` where another try may succeed, else what is wrong with the connection.
+    Raises `ConnectUnavailableError` where another try may succeed, else the problem of the connection.
     """
     settings = connect_settings(connection)
     auth = (settings.login, settings.password or "") if settings.login else None
@@ -128,7 +128,7 @@ def read_connectors(
 
 
 def connectors_by_prefix(connectors: Iterable[Connector]) -> dict[str, Connector]:
-    """The connector of each prefix of topics; where two share one, the one that does not run."""
+    """Return the connector of each prefix of topics; where two share one, the one that does not run."""
     by_prefix: dict[str, Connector] = {}
     for connector in connectors:
         prefix = connector.prefix

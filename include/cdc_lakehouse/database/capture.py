@@ -1,4 +1,4 @@
-"""What a source says of its own side of the capture: publication, tables, rights of the connector, slots."""
+"""The source's side of the capture: publication, tables, rights of the connector, slots."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ class SourceTable:
     relation: str
     """`schema.table`, as topics name it."""
     quoted: str
-    """As a statement names it."""
+    """The same, quoted for a statement."""
     schema: str
     owner: str
     replica_identity: str
     """`d`: the primary key, `f`: FULL, `i`: an index, `n`: nothing."""
     has_primary_key: bool
     has_large_columns: bool
-    """Whether it has columns whose values an update may leave out (TOAST)."""
+    """It has columns whose values an update may leave out (TOAST)."""
     published: bool
     may_select: bool | None
-    """Whether the connector's role may read it; None where that role is not known."""
+    """The connector's role may read it; None where that role is not known."""
     may_insert: bool | None
 
 
@@ -96,13 +96,13 @@ class SlotHealth:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """All of it, read at one time."""
+    """The source's side of the capture, read at one time."""
 
     tables: dict[str, SourceTable]
-    """By relation; those that the source has."""
+    """Tables that the source has, by relation."""
     publication: Publication | None
     narrowed: frozenset[str]
-    """Relations of which only some rows or columns are published."""
+    """Relations of which only the rows that meet a condition are published."""
     slots: tuple[SlotHealth, ...]
 
 
@@ -114,9 +114,9 @@ def read_capture(
     slot: str | None,
     role: str | None,
 ) -> Capture:
-    """One query each. `publication`, `slot` and `role` are the connector's; None where nobody knows them.
+    """Read them with one query each. `publication`, `slot` and `role` are the connector's; None if unknown.
 
-    Raises `SourceUnavailableError`, or what a person must grant.
+    Raises `SourceUnavailableError`, or an error that names the missing grant.
     """
     asked = {"publication": publication, "role": role, "relations": sorted(relations)}
     with database.connected() as connection:

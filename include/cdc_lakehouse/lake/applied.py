@@ -25,9 +25,9 @@ class Applied:
     made_by: dict[str, Any] | None = None
     """The settings that chose columns and rows (`silver.made_by`); None where silver has what bronze has."""
     dropped: Mapping[str, str] = field(default_factory=dict)
-    """Column that the newest writer does not send -> what silver has in it (`on_dropped_column`)."""
+    """Column that the newest writer does not send -> its policy in silver (`on_dropped_column`)."""
     filled: tuple[str, ...] = ()
-    """Columns that were added with a default, which all rows have by now."""
+    """Columns that were added with a default and filled in all rows."""
     follows: int | None = None
     """The version of silver that the step was made for: it knows nothing of what others did behind it."""
 

@@ -36,7 +36,7 @@ def schema_without_row() -> StructType:
 
 
 def has_row(schema: StructType) -> bool:
-    """Whether the table knows columns of its source: one that has only begun knows none."""
+    """Return whether the table has columns of its source; one that has only begun has none."""
     return "after" in schema.names
 
 

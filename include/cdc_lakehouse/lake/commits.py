@@ -51,7 +51,7 @@ class Told:
     stated: int | None = None
     """The version whose commit states `ledger`."""
     stated_at: datetime | None = None
-    """When that was, by the clock of the writer."""
+    """The time of that commit, by the clock of the writer."""
     foreign: tuple[ForeignCommit, ...] = ()
     """Newest first: those behind `stated`, then those that the step does not know (`Applied.follows`)."""
 
@@ -67,7 +67,7 @@ def told_by(commits: History, *, table: str) -> Told:
         operation = str(commit.get("operation", "unknown"))
         if ledger is None and operation not in KEEPS_THE_DATA:
             foreign.append(ForeignCommit(version, operation, _restored(operation, commit)))
-        told = told or (None if ledger is None else Told(ledger, version, _time(commit)))
+        told = told or (None if ledger is None else Told(ledger, version, _time_of(commit)))
     return replace(told or Told(None), foreign=tuple(foreign))
 
 
@@ -89,7 +89,7 @@ def _version(commit: Mapping[str, Any]) -> int:
     return int(commit.get("version", -1))
 
 
-def _time(commit: Mapping[str, Any]) -> datetime | None:
+def _time_of(commit: Mapping[str, Any]) -> datetime | None:
     milliseconds = commit.get("timestamp")
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
 

@@ -33,7 +33,7 @@ class Confirmation:
 
 
 def lacking_since(moments: Iterable[Moment], position: LogPosition | None) -> datetime | None:
-    """The oldest known moment of which a table that has everything up to `position` lacks something.
+    """Return the oldest moment of which a table that has everything up to `position` lacks something.
 
     None where it lacks nothing that is known; a table without a position lacks all. `moments`: oldest first.
     """

@@ -107,7 +107,7 @@ def _refuse_unless_next(transaction: DeltaTransaction, uri: str, *, before: Ledg
 
 
 def _refuse_missing(uri: str, files: Sequence[DataFile], *, table: str) -> None:
-    """Last thing before the commit: this attempt may have slept for longer than VACUUM keeps its files."""
+    """Raise `FilesGoneError` unless all files are there: VACUUM may have taken those of a slow attempt."""
     filesystem, folder = filesystem_of(uri)
     try:
         infos = filesystem.get_file_info([f"{folder}/{file.name}" for file in files])

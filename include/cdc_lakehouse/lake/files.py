@@ -74,13 +74,13 @@ def folders(uri: str) -> list[Folder]:
 
 
 def file_names(uri: str) -> list[str]:
-    """Names of the files directly below `uri`, sorted; none when it does not exist."""
+    """Return the names of the files directly below `uri`, sorted; none when it does not exist."""
     filesystem, path = filesystem_of(uri)
     try:
-        found = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
+        infos = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
     except OSError as exc:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
-    return sorted(info.base_name for info in found if info.type is FileType.File)
+    return sorted(info.base_name for info in infos if info.type is FileType.File)
 
 
 def delete_file(uri: str) -> None:

@@ -41,7 +41,7 @@ def is_object_store(uri: str) -> bool:
 
 
 def sync_file(filesystem: FileSystem, path: str) -> None:
-    """Wait until a file is on the disk itself. An object store answers only when it keeps what it got."""
+    """Wait until a file is on the disk itself. An object store answers only when it has stored the bytes."""
     if isinstance(filesystem, LocalFileSystem):
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -1,8 +1,7 @@
-"""How far a table is behind, in offsets: markers and compaction leave fewer events than that.
+"""The lag of a table in offsets: markers and compaction leave fewer events than that.
 
-What Kafka holds is told by each ingest when it looks, also of a table that it then cannot read: a file per
-group keeps it for the merge and for whoever looks at the lake. The ledger alone would know no more than the
-last ingest that succeeded.
+Each ingest writes what Kafka has when it looks, also for a table that it then cannot read: a file per group
+keeps it for the merge and for inspection. The ledger alone knows no more than the last ingest that succeeded.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ logger = logging.getLogger(__name__)
 VERSION = 1
 
 Unread = Mapping[str, Ranges]
-"""Table -> what Kafka held behind the end of its bronze when an ingest looked."""
+"""Table -> offsets that Kafka had behind the end of its bronze when an ingest looked."""
 
 
 def offsets_behind(bronze: Ledger | None, silver: Ledger | None, *, unread: Ranges | None = None) -> int:
-    """Return what silver has not applied of what bronze holds, and of what Kafka was seen to hold.
+    """Return how many offsets of bronze, and of Kafka as it was seen, silver has not applied.
 
-    `unread` is newer than the ledger where the ingest fails. What is missing before silver's end is not on
-    its way: that is `gaps`.
+    `unread` is newer than the ledger where the ingest fails. Offsets that are missing before silver's end are
+    not on their way: those are `gaps`.
     """
     sources = {} if bronze is None else bronze.sources
     news = {source: dict(partitions) for source, partitions in (unread or {}).items()}
@@ -45,7 +44,7 @@ def count_offsets(ranges: Ranges) -> int:
 
 
 def read_unread(uri: str) -> Unread:
-    """Nothing where there is no file, or one that is not of this version: it is only a memory."""
+    """Return the ranges of the last look; none without a file of this version, which is only a memory."""
     text = read_text_if_there(uri)
     if text is None:
         return {}
@@ -58,9 +57,9 @@ def read_unread(uri: str) -> Unread:
 
 
 def write_unread(uri: str, tables: Unread) -> None:
-    """Replace what is known of these tables; a second call with the same writes nothing.
+    """Replace the ranges of these tables; a second call with the same ones writes nothing.
 
-    Of two writers the last one's look stays: the next ingest looks again.
+    Of two writers the last one wins: the next ingest looks again.
     """
     before = read_unread(uri)
     after = {name: ranges for name, ranges in {**before, **tables}.items() if ranges}

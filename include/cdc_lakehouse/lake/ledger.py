@@ -60,8 +60,8 @@ class Ledger:
     redone: int = 0
     """Silver's: the step of bronze up to which it knows rows that were decoded again."""
     undecodable: tuple[int, int] = (0, 0)
-    """Bronze's: undecodable records and all records of the last runs, as far as they count for the limit of
-    the next one (`bronze.mass`)."""
+    """Bronze's: undecodable records and all records of the last runs that count for the limit of the next
+    one (`bronze.mass`)."""
     parked: bool = False
     """Silver's: whether it left out events of keys that are held (`on_quarantine: hold`)."""
     untold: int = 0
@@ -75,11 +75,10 @@ class Ledger:
     seen_through: str | None = None
     valid_through: ValidThrough | None = None
     ended: tuple[str, ...] = ()
-    """Bronze's: sources that a person ended. A topic that is gone is not missed then; one that is there is
-    read."""
+    """Bronze's: sources whose reading a person ended. Their topics may be gone; one that exists is read."""
     counted: tuple[int, int] | None = None
     """The step behind which rows are counted, and how many drains and fills have committed since. Silver has
-    that of the bronze whose rows it has applied. None where nobody counted."""
+    that of the bronze whose rows it has applied. None for ledgers of earlier releases."""
 
     def advanced(
         self,
@@ -120,7 +119,7 @@ class Ledger:
         )
 
     def counting(self, rows: int, *, behind: Ledger) -> Ledger:
-        """The same, whose commit adds `rows` to what `behind` has counted."""
+        """Return the ledger of a commit that adds `rows` to the count of `behind`."""
         is_empty = not any(until > start for _, _, (start, until) in present(behind))
         step, known = behind.counted or (0 if is_empty else behind.seq, 0)
         return replace(self, counted=(step, known + rows))
@@ -314,22 +313,22 @@ def topic_of(source: str) -> str:
 
 
 def has_ended(ledger: Ledger, topic: str | None = None) -> bool:
-    """Whether a person ended the reading of this topic; without one, of all that the table ever read.
+    """Return whether a person ended the reading of this topic; without one, of all that were ever read.
 
-    What counts of a topic is the incarnation that was read last.
+    The incarnation of a topic that was read last counts.
     """
     topics = topics_of(ledger) if topic is None else {topic}
-    newest = [found[-1] for each in topics if (found := incarnations(ledger, each))]
+    newest = [sources[-1] for name in topics if (sources := incarnations(ledger, name))]
     return bool(newest) and all(source in ledger.ended for source in newest)
 
 
 def step_name(ledger: Ledger) -> str:
-    """Return `step7`: a person who ends the reading of a table saw it there."""
+    """Return `step7`, at which a person saw the table whose reading ends."""
     return f"step{ledger.seq}"
 
 
 def ending_decision(ledger: Ledger | None) -> str:
-    """Return how a sentence prints the decision that ends the reading; nothing where nothing was read."""
+    """Return the decision that ends the reading, as a sentence prints it; empty where nothing was read."""
     if ledger is None or not ledger.sources:
         return ""
     return f"; stop_reading: `{ledger.table}={step_name(ledger)}`"

@@ -88,7 +88,7 @@ class Lake:
         return f"{self.operations}/confirmed/{safe(group)}.json"
 
     def unread(self, group: str) -> str:
-        """What Kafka held of this group's tables that they had not read, when an ingest looked last."""
+        """File of the offsets that Kafka had behind the ends of this group's tables at the last look."""
         return f"{self.operations}/unread/{safe(group)}.json"
 
     def schemas(self, registry: str) -> str:

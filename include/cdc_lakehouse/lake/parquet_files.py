@@ -75,7 +75,7 @@ class OpenParquetFile:
             store_decimal_as_integer=True,
             # Readers take types from the table; a second schema in every file only costs.
             store_schema=False,
-            # Whoever reads a damaged page is told so, instead of other values than were written.
+            # A reader of a damaged page gets an error instead of values that were never written.
             write_page_checksum=True,
         )
         return cls(filesystem, path, name, stream, writer)
@@ -94,7 +94,7 @@ class OpenParquetFile:
     def close(self) -> ParquetFile:
         """Asks the store what it holds now: a size that is not there would be committed for good.
 
-        On a disk the file is there for good then: workers wait for it side by side, before the commit asks.
+        On a disk the file is durable then: workers wait for that side by side, before the commit does.
         """
         self._write_waiting()
         self.writer.close()

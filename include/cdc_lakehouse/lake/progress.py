@@ -18,15 +18,15 @@ Span = tuple[int, int]
 
 
 class Since(NamedTuple):
-    """Which streamed events were sent behind the rows of a full snapshot (`cdc-semantics` rule 2.5)."""
+    """The commit from which on streamed events came behind a full snapshot (`cdc-semantics` rule 2.5)."""
 
     commit: int
-    """They name this commit or a newer one; what was sent before the snapshot names an older one."""
+    """Events behind the snapshot name this commit or a newer one; those before it name an older one."""
     is_new_slot: bool
-    """Whether the first of them may name none."""
+    """The snapshot is that of a new slot, whose first events may name no commit."""
     overtaken: bool = False
-    """Whether some of them were held, in an older epoch, before rows of the snapshot were met: then not all
-    that is of an older epoch was deleted."""
+    """Bronze had some of these events, in an older epoch, before it met rows of the snapshot: then not every
+    row of an older epoch was deleted."""
 
 
 class Beginning(NamedTuple):
@@ -38,7 +38,7 @@ class Beginning(NamedTuple):
     opened: bool
     """Whether a source epoch was opened for it, by this record or by those of its batch."""
     since: Since | None = None
-    """None where the log does not tell: a new slot, a log that went back, ledgers of earlier releases."""
+    """None where it is not known: a new slot, a log that went back, ledgers of earlier releases."""
 
     @classmethod
     def of(cls, document: Sequence[Any]) -> Beginning:

@@ -59,7 +59,7 @@ def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iter
 
 @contextmanager
 def _naming_damage(snapshot: Snapshot, file: DataFile) -> Iterator[None]:
-    """Name a file whose pages are not what was written."""
+    """Raise `FileDamagedError`, which names the file, for pages that fail their checksum."""
     try:
         yield
     except OSError as exc:

@@ -96,7 +96,7 @@ def archived_text(archives: str, topic: str, ref: SchemaRef) -> str | None:
 
 
 def archived_values(archives: str, topic: str) -> Mapping[SchemaRef, str]:
-    """Value schemas that records of `topic` may have, but for those that two archives know differently."""
+    """Return value schemas that records of `topic` may have, except those on which archives disagree."""
     texts: dict[SchemaRef, set[str]] = {}
     for folder in files.folders(archives):
         archive = SchemaArchive(folder.uri)
@@ -107,9 +107,9 @@ def archived_values(archives: str, topic: str) -> Mapping[SchemaRef, str]:
 
 
 def archived_in_order(archives: str, topic: str) -> list[tuple[int, str]]:
-    """Value schemas of `topic`, the oldest version first; none where their order is not known for certain.
+    """Return value schemas of `topic`, the oldest version first; none where their order is not certain.
 
-    It is not where two registries have the topic, or a record named a schema that is no version.
+    It is not certain where two registries have the topic, or a record named a schema that is no version.
     """
     known = [
         (archive, versions)

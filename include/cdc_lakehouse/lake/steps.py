@@ -40,7 +40,7 @@ class Standing:
     """Who wrote the step of silver before that one."""
     made_by: Mapping[str, Any] | None = None
     rules: int = 1
-    """By which rules its rows were made (`Cause.rules`)."""
+    """Number of the rules by which its rows were made (`Cause.rules`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Cause:
     made_by: Mapping[str, Any] | None = None
     """The settings that chose its columns (`Applied.made_by`)."""
     rules: int = 1
-    """Counted by each kind of table: rows that older rules made may have to be made anew."""
+    """Number of the rules of its kind of table: rows that older rules made may have to be replaced."""
 
 
 def standing_of(uri: str) -> Standing:

@@ -14,8 +14,8 @@ from cdc_lakehouse.lake.filesystem import delta_options
 from cdc_lakehouse.lake.names import literal, quoted
 
 LOG_RETENTION = "interval 365 days"
-"""The newest ledger must outlive any time a table may stand still. Maintenance, which states ledgers again,
-shortens it for tables that have one."""
+"""The newest ledger must outlive any time without a commit. Maintenance, which states ledgers again, shortens
+it for tables that have one."""
 
 
 def create_if_missing(

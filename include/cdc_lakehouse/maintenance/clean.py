@@ -20,7 +20,7 @@ _ATTEMPT_TIME = "%Y%m%dT%H%M%SZ"
 def plan_clean(
     folders: Iterable[str], *, records: Mapping[str, AttemptRecord], now: datetime, retention: timedelta
 ) -> list[str]:
-    """Folders of attempts that ended before the retention; a name that is not an attempt's is left alone.
+    """Return folders of attempts that ended before the retention; other names are left alone.
 
     An attempt without a record, of an earlier release, counts from its beginning.
     """
@@ -52,7 +52,7 @@ def clean_checkpoints(
 
 
 def _end_of(folder: str, *, records: Mapping[str, AttemptRecord], now: datetime) -> datetime | None:
-    """When the attempt of a folder ended; None while it may be working, and for other names."""
+    """Return when the attempt of a folder ended; None while it may be working, and for other names."""
     match = _ATTEMPT.fullmatch(folder)
     if match is None:
         return None

@@ -37,7 +37,7 @@ def optimize_tables(application: Application) -> list[TableResult]:
 
 
 def vacuum_tables(application: Application) -> list[TableResult]:
-    """No file is deleted that is younger than the oldest attempt that may still commit."""
+    """Delete old files of each table, none that is younger than the oldest attempt that may still commit."""
     retention = duration(application.pipeline.maintenance.vacuum_retention)
     forgotten = duration(application.pipeline.maintenance.tombstone_retention)
     spared_for = _attempt_older_than(retention, application)
@@ -68,7 +68,7 @@ def vacuum_tables(application: Application) -> list[TableResult]:
 
 
 def _restate_ledgers(application: Application, table: Table) -> int:
-    """How many of bronze's and silver's ledgers were stated again before their commits expire."""
+    """Commit old ledgers of bronze and silver again before they expire, and return how many."""
     restated = 0
     for uri in (application.lake.bronze(table.name), application.lake.silver(table.name)):
         state = read_state(uri, table=table.name)
@@ -78,7 +78,7 @@ def _restate_ledgers(application: Application, table: Table) -> int:
 
 
 def _attempt_older_than(retention: timedelta, application: Application) -> AttemptRecord | None:
-    """The oldest attempt that may still write, if it began before the retention."""
+    """Return the oldest attempt that may still write, if it began before the retention."""
     now = datetime.now(UTC)
     records = read_attempts(application.lake).values()
     oldest = oldest_writer(records, now=now, besides=application.attempt)
@@ -105,14 +105,14 @@ def clean_tables(application: Application) -> list[TableResult]:
 
 
 def _existing(application: Application, table: Table) -> list[str]:
-    """Their files are asked for too: a table that stands still is looked at by nobody else."""
-    lake, name, found = application.lake, table.name, []
+    """Return the URIs of the tables that exist. Raises `DataFilesGoneError`: other jobs skip quiet tables."""
+    lake, name, existing = application.lake, table.name, []
     for uri in (lake.bronze(name), lake.silver(name)):
         state = read_state(uri, table=name)
         if state is not None:
             refuse_missing_files(uri, state.files, table=name)
-            found.append(uri)
-    return [*found, *(uri for uri in lake.beside_silver(name) if is_there(uri))]
+            existing.append(uri)
+    return [*existing, *(uri for uri in lake.beside_silver(name) if is_there(uri))]
 
 
 def _done(table: Table, counts: dict[str, int], *, started: float) -> TableResult:

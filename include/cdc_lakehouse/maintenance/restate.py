@@ -16,13 +16,13 @@ from cdc_lakehouse.lake.state import TableState
 logger = logging.getLogger(__name__)
 
 OLD = timedelta(days=7)
-"""A quarter of the time that the log is kept: maintenance may be red for three weeks."""
+"""A quarter of the time for which the log is kept: maintenance may be red for three weeks."""
 DEEP = 6
 """Commits of maintenance on top of the ledger, two or three each night; an idle look reads eight at most."""
 
 
 def is_due(state: TableState, *, now: datetime) -> bool:
-    """Whether the newest ledger is old, or deep below other commits."""
+    """Return whether the newest ledger is old, or deep below other commits."""
     if state.ledger is None or state.stated is None or state.stated_at is None:
         return False
     return now - state.stated_at >= OLD or state.version - state.stated >= DEEP

@@ -70,11 +70,11 @@ def oldest_first(versions: VersionsByRef) -> list[SchemaRef]:
 
 _KEY, _ENVELOPE = ".Key", ".Envelope"
 _NAME_OF_ALL = "ConnectDefault"
-"""The converters give it to every record without a name, so it tells nothing."""
+"""The converters give it to every record without a name, so it identifies nothing."""
 
 
 def record_name(text: str) -> str | None:
-    """Return the full name of the record that a schema describes, None where it has none of its own."""
+    """Return the full name of the record that a schema describes; None for one without a name."""
     try:
         root: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -89,7 +89,7 @@ def record_name(text: str) -> str | None:
 
 
 class RecordPart(StrEnum):
-    """What of a Kafka record a schema describes; subjects end like this."""
+    """Part of a Kafka record that a schema describes, as subjects end."""
 
     KEY = "key"
     VALUE = "value"
@@ -104,13 +104,15 @@ class RecordNames:
 
     @classmethod
     def of_texts(cls, *, keys: Iterable[str], values: Iterable[str]) -> Self:
-        """Debezium names the key `x.Key` and the event `x.Envelope`, so either tells the other's name."""
-        own_keys, own_values = (
+        """Return the names in these schemas. Debezium names the key `x.Key` and the event `x.Envelope`, so
+        each name yields the other.
+        """
+        key_names, value_names = (
             {name for text in texts if (name := record_name(text)) is not None} for texts in (keys, values)
         )
         return cls(
-            keys=frozenset(own_keys | _renamed(own_values, _ENVELOPE, _KEY)),
-            values=frozenset(own_values | _renamed(own_keys, _KEY, _ENVELOPE)),
+            keys=frozenset(key_names | _rename_suffix(value_names, _ENVELOPE, _KEY)),
+            values=frozenset(value_names | _rename_suffix(key_names, _KEY, _ENVELOPE)),
         )
 
     def hold(self, part: RecordPart, text: str) -> bool:
@@ -118,5 +120,5 @@ class RecordNames:
         return record_name(text) in (self.keys if part is RecordPart.KEY else self.values)
 
 
-def _renamed(names: Iterable[str], suffix: str, other: str) -> set[str]:
+def _rename_suffix(names: Iterable[str], suffix: str, other: str) -> set[str]:
     return {name.removesuffix(suffix) + other for name in names if name.endswith(suffix)}

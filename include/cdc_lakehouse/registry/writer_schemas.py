@@ -77,7 +77,7 @@ class TopicTexts:
 
 @dataclass(frozen=True, slots=True)
 class MetSchemas:
-    """Schemas that records turned out to name; what neither the registry nor the archive knows is in none."""
+    """Schemas that records turned out to name, except those that neither registry nor archive knows."""
 
     keys: Mapping[SchemaRef, str]
     values: Mapping[SchemaRef, str]
@@ -148,34 +148,36 @@ class WriterSchemas:
             else:
                 if text is not None:
                     texts[ref] = text
-        own_keys: set[SchemaRef] = set()
-        own_values: set[SchemaRef] = set()
+        topic_keys: set[SchemaRef] = set()
+        topic_values: set[SchemaRef] = set()
         for topic in dict.fromkeys(topics):
-            of_keys = self._belonging(topic, RecordPart.KEY, {ref: texts[ref] for ref in keys & texts.keys()})
-            of_values = self._belonging(
+            of_keys = self._find_belonging(
+                topic, RecordPart.KEY, {ref: texts[ref] for ref in keys & texts.keys()}
+            )
+            of_values = self._find_belonging(
                 topic, RecordPart.VALUE, {ref: texts[ref] for ref in values & texts.keys()}
             )
             known = self._archive.topic(topic)
             with_met = known.with_met(of_keys, of_values)
             if with_met != known:
                 self._archive.keep_topic(topic, with_met)
-            own_keys |= of_keys
-            own_values |= of_values
+            topic_keys |= of_keys
+            topic_values |= of_values
         registered = texts.keys() | foreign
         return MetSchemas(
-            keys={ref: texts[ref] for ref in own_keys},
-            values={ref: texts[ref] for ref in own_values},
-            strange_keys=(keys & registered) - own_keys,
-            strange_values=(values & registered) - own_values,
+            keys={ref: texts[ref] for ref in topic_keys},
+            values={ref: texts[ref] for ref in topic_values},
+            strange_keys=(keys & registered) - topic_keys,
+            strange_values=(values & registered) - topic_values,
         )
 
-    def _belonging(
+    def _find_belonging(
         self, topic: str, part: RecordPart, texts: Mapping[SchemaRef, str]
     ) -> frozenset[SchemaRef]:
         """Return the schemas of `texts` that describe this part of the topic's records (decision 0043).
 
-        A subject of the topic has them, or their records have the name of one that such a subject has. The
-        registry is asked only for those of which the archive does not tell it.
+        A subject of the topic has them, or their records are named like one in such a subject. The registry
+        is asked only for those that the archive does not settle.
         """
         archived = self._archive.topic(topic)
         known = {ref: text for ref in archived.refs if (text := self._archive.text(ref)) is not None}
@@ -279,7 +281,7 @@ def _belonging_to(
 
 
 def _names_in_subjects(versions: TopicVersions, texts: Mapping[SchemaRef, str]) -> RecordNames:
-    """Return the names in the subjects alone: what only a record named may have been a stray."""
+    """Return the names in the subjects alone: a schema that only a record named may be a strange one."""
     return RecordNames.of_texts(
         keys=[texts[ref] for ref, number in versions.keys.items() if number is not None],
         values=[texts[ref] for ref, number in versions.values.items() if number is not None],
