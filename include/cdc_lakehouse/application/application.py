@@ -35,7 +35,7 @@ class Application:
     attempt: str
     spark: LazySession
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """What the job has to say beside its tables; it ends up in the report of the run."""
+    """Remarks of the job beside its tables, for the report of the run."""
     running: RunningAttempt | None = None
     """The record that this process keeps of itself in the lake, from the start of Spark on."""
 

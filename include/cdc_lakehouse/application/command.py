@@ -51,7 +51,7 @@ def _cases(
 @click.option("--task-id", help="… its task_id …")
 @click.option("--try", "try_number", type=int, default=1, help="… and the number of the try.")
 @click.option("--triggered-by", help="The user who triggered that run …")
-@click.option("--note", help="… and why: both stand beside decisions.")
+@click.option("--note", help="… and why: both are kept with decisions.")
 @click.option("--from-time", help="First instant of a backfill.")
 @click.option("--until-time", help="First instant behind a backfill.")
 @click.option(
@@ -140,7 +140,7 @@ def refuse_options_without_effect(request: JobRequest) -> None:
 
 
 def tables_decided_on(request: JobRequest) -> dict[str, set[str]]:
-    """Return the tables that each decision of this run names, by the parameter."""
+    """Return the tables that each decision of this run names, by parameter."""
     names = [name for of_job in _OF_A_JOB.values() for name in of_job]
     return {name: {table_named_by(value) for value in getattr(request, name)} for name in names}
 

@@ -77,12 +77,12 @@ def _refused_by_delta(exc: BaseException, *, table: str, attempt: str) -> Lakeho
 
 
 def _damaged_file(text: str, *, table: str) -> LakehouseError | None:
-    """A file that does not hold what its checksums say will not do so at the next try."""
-    found = _DAMAGED.search(text)
-    if found is None:
+    """Return the error of a file that fails its checksums, as it will at the next try."""
+    damage = _DAMAGED.search(text)
+    if damage is None:
         return None
     file = _DATA_FILE.search(text)
-    what = found.group() if file is None else f"{found.group()}: {file.group()}"
+    what = damage.group() if file is None else f"{damage.group()}: {file.group()}"
     return FileDamagedError(table=table, what=what)
 
 

@@ -118,7 +118,7 @@ def _reported(application: Application, result: JobResult) -> JobResult:
 
 
 def _with_accepted_source(application: Application, result: JobResult) -> JobResult:
-    """Every result of a pipeline that accepts connectors which were never proven says so."""
+    """Return the result, each table of which says that the pipeline accepts unproven connectors, if so."""
     if not application.pipeline.unproven_source:
         return result
     accepted = "accepted by the pipeline"

@@ -74,7 +74,7 @@ def each_table(
 
 
 def with_signal(result: TableResult, cause: BaseException, table: Table, *, signals: str) -> TableResult:
-    """The result of a failed table, with the statement that asks for the snapshot which its advice names."""
+    """Return the result of a failed table, with the statement for the snapshot that its advice names."""
     kind = cause.snapshot if isinstance(cause, LakehouseError) else ""
     if not kind or result.error is None:
         return result

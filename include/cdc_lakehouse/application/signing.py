@@ -1,4 +1,4 @@
-"""Who decided, with which run, and why: what stands beside a decision in ledger and report."""
+"""The signature of a decision in ledger and report: its user, run and reason."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _BY_A_PERSON = frozenset(
 
 
 def signed(decisions: Mapping[str, Any], request: JobRequest) -> dict[str, Any]:
-    """Return the decisions with who made them and why (`decided_by`), if a person did.
+    """Return the decisions with `decided_by` (user, run and note), if a person made one of them.
 
-    From a shell it is the user of the machine, as far as it knows one.
+    Without Airflow it is the user of the machine.
     """
     if not decisions.keys() & _BY_A_PERSON:
         return dict(decisions)

@@ -18,7 +18,7 @@ MAX_FIELDS = 2_000
 MAX_EXPANDED = 20_000
 """Fields with every reference written out: few names can stand for very many fields."""
 MAX_BRANCHES = 100
-"""Of a union: each is looked at for every batch, and for every item of a list of it."""
+"""Branches of a union: each is looked at for every batch, and for every item of a list of unions."""
 MAX_NAME = 1_000
 """Of fields and symbols: a byte of data can stand for one."""
 
@@ -127,8 +127,11 @@ class _Shape:
         return int(node["size"]), 1, 1
 
     def check_recursion(self, recursive: frozenset[str]) -> None:
-        """A plan of each recursive type has all those that it leads to (`wire`), so a hundred that lead to
-        each other are ten thousand. Raises `SchemaRefusedError` before more steps than that are taken."""
+        """Raise `SchemaRefusedError` where recursive types expand to too many fields.
+
+        The plan of such a type contains all that it leads to (`wire`): a hundred that lead to each other are
+        ten thousand. The walk takes no more steps than the limit.
+        """
         inner = {name: direct_types(self._named[name], self._named) & recursive for name in recursive}
         expanded = 0
         for root in recursive:

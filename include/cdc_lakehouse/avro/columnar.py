@@ -127,7 +127,7 @@ class Reader:
     column: Column
     strict: Strict
     repeats: bool
-    """It has lists, or recursive values."""
+    """The type has lists, or recursive values."""
     least_output: int
 
     @classmethod

@@ -1,9 +1,9 @@
-"""How much the records of a batch may become, counted before it is made.
+"""Limit of the memory that the records of a batch become, counted before it is allocated.
 
-A few bytes can stand for much: a null in a list for a record of hundreds of fields, a number of five
-bytes for 16 KB of text. Each record has budgets of its own (`widths`, `typed.text_sizes`, `json_text`), and
-one beyond them is undecodable. Of ten thousand records within them a worker would still die. So a batch
-is counted too, while `limited_output` holds, and one that would become too much is decoded in parts.
+A few bytes can expand to much: a null in a list to a record of hundreds of fields, a number of five bytes to
+16 KB of text. Each record has budgets (`widths`, `typed.text_sizes`, `json_text`), and one beyond them is
+undecodable. Ten thousand records within them would still exhaust a worker. So the output of a batch is
+counted too, inside `limited_output`, and a batch that would become too large is decoded in parts.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from contextlib import contextmanager
 from threading import local
 
 MAX_BATCH_OUTPUT = 128 * 2**20
-"""Bytes of a batch before the copies that assembling its rows takes, about as many again, twice."""
+"""Bytes of a batch. The copies that assembling its rows takes come on top: about twice as many."""
 
 
 class BatchOutgrewError(Exception):
-    """The batch would become too much. No record of it is at fault."""
+    """The batch would become too large. None of its records is at fault."""
 
 
 class _Meter(local):
     left: float | None = None
-    """None: nothing is counted."""
+    """None while nothing is counted."""
 
 
 _METER = _Meter()

@@ -12,7 +12,7 @@ def recursive_types(named: Mapping[str, Any]) -> frozenset[str]:
 
 
 def direct_types(node: Any, named: Mapping[str, Any]) -> set[str]:
-    """Named types that a named type leads to without another one between."""
+    """Return the named types that a named type leads to without another one between."""
     return {name for name, _ in _inside(node, named)}
 
 

@@ -43,7 +43,7 @@ class _Items:
 
 class ArrayColumn:
     def __init__(self, item: Column, limit: Limit | None = None, *, width: int = 1) -> None:
-        """`width`: values of an item."""
+        """`width` is the number of values of an item."""
         self._item, self._limit, self._width = item, limit, width
         self.type = pa.list_(item.type)
 
@@ -60,7 +60,7 @@ class ArrayColumn:
 
 class MapColumn:
     def __init__(self, key: Column, value: Column, limit: Limit | None = None, *, width: int = 1) -> None:
-        """`width`: values of an entry beside its key."""
+        """`width` is the number of values of an entry beside its key."""
         self._limit, self._width = limit, width
         self._entry = RecordColumn([("key", key, True), ("value", value, True)])
         self.type = pa.map_(key.type, value.type)

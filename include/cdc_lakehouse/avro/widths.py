@@ -25,11 +25,11 @@ MOST_BYTES_AS_COLUMNS = (_MOST - _FREE) // (2 * _PER_BYTE)
 """Longer records with lists are read one by one, where their values are counted. What is shorter cannot
 have more: an item takes a byte at least, and is a value of a wide list or up to sixteen of a narrow one."""
 BYTES_PER_VALUE = 8
-"""Of a value in a column, about; text has its own bytes on the wire."""
+"""Approximate memory of a value in a column; text is counted by its bytes on the wire."""
 _BYTES_PER_OBJECT = 64
-"""Of a value while it is an object of Python."""
+"""Approximate memory of a value as a Python object."""
 _SYMBOL_PER_VALUE = 8
-"""Characters of a symbol that count as a value: one byte on the wire can stand for a thousand."""
+"""Characters of a symbol that count as one value: a byte on the wire can expand to a thousand."""
 
 
 @lru_cache(maxsize=4096)
@@ -76,9 +76,9 @@ class Budget(local):
     """What is left to the one record that a thread reads."""
 
     wide = 0
-    """Values of wide lists."""
+    """Values of wide lists that are left."""
     values = 0
-    """Of all lists."""
+    """Values of all lists that are left."""
 
     def begin(self, size: int) -> None:
         self.wide, self.values = _FREE + _PER_BYTE * size, _MOST

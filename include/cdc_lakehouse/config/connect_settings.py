@@ -9,7 +9,7 @@ from cdc_lakehouse.config.settings import Connection, url_of
 
 @dataclass(frozen=True, slots=True)
 class ConnectSettings:
-    """Where Kafka Connect answers and who asks."""
+    """Address and login of Kafka Connect."""
 
     url: str
     login: str | None = None

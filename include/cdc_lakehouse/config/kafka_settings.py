@@ -106,8 +106,8 @@ def _java_oauth(oauth: OAuthClient) -> dict[str, str]:
 
 
 def _jaas(mechanism: str, options: Mapping[str, str | None]) -> str:
-    told = " ".join(f"{name}={_quoted(value)}" for name, value in options.items() if value is not None)
-    return f"{_LOGIN_MODULES[mechanism]} required {told};"
+    pairs = " ".join(f"{name}={_quoted(value)}" for name, value in options.items() if value is not None)
+    return f"{_LOGIN_MODULES[mechanism]} required {pairs};"
 
 
 def _without_none(settings: Mapping[str, str | None]) -> dict[str, str]:

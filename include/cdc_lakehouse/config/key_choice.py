@@ -1,4 +1,4 @@
-"""The settings `key` and `topic_column` of a table: what tells its rows apart beside Kafka's message key."""
+"""The settings `key` and `topic_column` of a table: what identifies its rows beside Kafka's message key."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Connections(_Section):
     registry: Text = "lakehouse_registry"
     storage: Text = "lakehouse_storage"
     source: Text = "lakehouse_source"
-    """Asked by `verify`, and by each ingest for *valid-through* where Airflow knows it."""
+    """The source database: `verify` asks it, and each ingest for *valid-through* where Airflow knows it."""
     connect: Text = "lakehouse_connect"
     """Kafka Connect's REST interface: where Airflow knows it, each ingest asks whether the connector runs."""
     spark: Text = "spark_default"
@@ -120,31 +120,32 @@ class Maintenance(_Section):
 
     schedule: Cron = "0 3 * * *"
     vacuum_retention: VacuumRetention = "7d"
-    """How long files that no version needs are kept for readers and for time travel: at least one day and
-    twice `execution_timeout`, at most 30 days."""
+    """Retention of files that no version needs, for readers and for time travel: at least one day and twice
+    `execution_timeout`, at most 30 days."""
     checkpoint_retention: CheckpointRetention = "1d"
-    """How long the scratch checkpoint of an attempt is kept for inspection after the attempt has ended."""
+    """Retention of the scratch checkpoint of an attempt, for inspection, from the end of the attempt on."""
     tombstone_retention: TombstoneRetention = "30d"
     """How long silver remembers where a row was deleted; an older event that is read later than that can
     bring the row back. At least one day and twice `execution_timeout`."""
 
 
 class QuarantineLimit(_Section):
-    """So many undecodable records are no accident: the table stops before they are committed."""
+    """The table stops before it commits more undecodable records than this allows."""
 
     records: Annotated[int, Field(ge=0)] = 10_000
     """Of one run."""
     share: Annotated[float, Field(gt=0, le=1)] = 0.2
-    """Of the records of a run, and of the runs before it since the share was last kept; asked from the
-    hundredth undecodable one on. Below 1, a run of nothing but undecodable records stops the table too."""
+    """Share of the records of a run, and of the runs before it since the share was last kept; it counts from
+    the hundredth undecodable one on. Below 1, a run of nothing but undecodable records stops the table
+    too."""
 
 
 class DeletesLimit(_Section):
-    """A merge that would remove more rows than both say stops before it writes, and asks a person."""
+    """A merge that would remove more rows than both allow stops before it writes, and asks a person."""
 
     rows: Annotated[int, Field(ge=0)] = 1_000
     share: Annotated[float, Field(ge=0, le=1)] = 0.2
-    """Of the rows that the table has before; with 1 no merge is ever stopped."""
+    """Share of the rows that the table has before; with 1 no merge is ever stopped."""
 
 
 class TableOptions(_Section):
@@ -154,8 +155,8 @@ class TableOptions(_Section):
     """What becomes of a row that is deleted at the source: `hard` takes it out of silver, `soft` keeps it as
     it was and says so in `_cdc_deleted`."""
     deletes_limit: DeletesLimit = DeletesLimit()
-    """How many rows one merge may take out of silver, or mark as deleted, and out of the open versions of its
-    history, before a person has to agree (`accept_deletes`)."""
+    """Number of rows that one merge may take out of silver, or mark as deleted, and out of the open versions
+    of its history, before a person has to agree (`accept_deletes`)."""
     history: HistoryChoice = None
     """Whether `<table>__history` beside silver keeps every version of every row, from when to when it stood;
     `{columns: [a, b]}` begins a new one only where one of these changes."""
@@ -173,9 +174,9 @@ class TableOptions(_Section):
     at a type that cannot hold what is there; `side_column` gives the values of such a type a column of their
     own, `x__v2` beside `x`; `strict` stops silver at any change until a person has taken it."""
     on_dropped_column: OnDroppedColumn = OnDroppedColumn.KEEP
-    """What silver has of a column that the source does not send any more: `keep` leaves every row the value
-    that was sent last; `as_null` makes it NULL in all rows; `stop` stops silver of the table until a person
-    has chosen one of them."""
+    """Values in silver of a column that the source no longer sends: `keep` leaves every row the value that
+    was sent last; `as_null` makes it NULL in all rows; `stop` stops silver of the table until a person has
+    chosen one of them."""
     quarantine_limit: QuarantineLimit = QuarantineLimit()
     deletion_vectors: bool = True
     """Whether silver marks rows as gone instead of writing their files again; `false` for readers that do not
@@ -183,8 +184,8 @@ class TableOptions(_Section):
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 500_000
     """Records per micro-batch over all partitions: one bronze commit each."""
     fresh_within: Duration | None = None
-    """How old the table may become while its source goes on: an ingest that can show changes of the source
-    to be missing for longer ends red. Needs the connection `source`, and a connector with a heartbeat."""
+    """Promised age of the table while its source goes on: an ingest that can show changes of the source to be
+    missing for longer ends red. Needs the connection `source`, and a connector with a heartbeat."""
     verify: bool = False
     """Whether each run compares silver with the source database, row by row, after the merge."""
 
@@ -211,8 +212,8 @@ class Table(TableOptions):
     """A column of this name in silver has the topic that a row came from, and is part of its key: for a table
     that several topics feed whose rows count from one in each of them, as shards and tenants do."""
     shared_keys: SharedKeys = SharedKeys.REFUSE
-    """What a key is that two topics of the table tell, without `topic_column`: `refuse` stops silver of the
-    table at it; `one_row` takes it for one row, whichever topic tells it, as where a table was renamed."""
+    """Meaning of a key that comes from two topics of the table, without `topic_column`: `refuse` stops silver
+    of the table at it; `one_row` takes it for one row, from whichever topic it comes, as after a rename."""
     filter: Text | None = None
     """A condition in SQL on silver's columns: silver has the rows for which it is true, and loses a row, or
     gets it with all its values, when that changes."""
@@ -230,10 +231,10 @@ class Discover(TableOptions):
     topics: Annotated[tuple[TopicName, ...], Field(min_length=1)]
     """Which topics; `*` stands for any part of a name without a dot, as in `shop.public.*`."""
     exclude: tuple[TopicName, ...] = ()
-    """Which of them not."""
+    """Topics that are not taken."""
     include: tuple[TopicName, ...] = ()
-    """Which to take whatever they are called: topics that are named as only Kafka, Connect and Debezium name
-    their own are left alone otherwise, and named in log and report of every run."""
+    """Topics that are taken whatever their names: those named as only Kafka, Connect and Debezium name their
+    own are left alone otherwise, and listed in log and report of every run."""
     mode: Mode | None = None
     """What silver of these tables holds, as of a table."""
     group: GroupName = "main"
@@ -261,21 +262,22 @@ class Pipeline(_Section):
     start_date: date
     """First day of the schedule."""
     start: Start = "earliest"
-    """Where a table begins: `earliest`, `latest` or a time with its zone. The first run that sees its topic
-    states it; topics that join the table later are read from their first record, or from that time."""
+    """First record of a table: `earliest`, `latest` or a time with its zone. The first run that sees its
+    topic states it; topics that join the table later are read from their first record, or from that time."""
     connections: Connections = Connections()
     retry: Retry = Retry()
     execution_timeout: Duration = "2h"
     """A task that runs longer is ended and tried again."""
     unavailable_value_placeholder: Placeholder = DEFAULT_PLACEHOLDER
-    """What the connector sends for a value that did not change and that it was not given (TOAST), as its own
-    `unavailable.value.placeholder`: text, or `hex:` and bytes. Another one would be taken for a value."""
+    """The connector's `unavailable.value.placeholder`, which it sends for a value that did not change and
+    that the log did not contain (TOAST): text, or `hex:` and bytes. Another one would be taken for a
+    value."""
     signal_table: Text = "public.debezium_signal"
     """The table by which snapshots are asked for, the connector's `signal.data.collection`: statements that
     advice prints name it."""
     unproven_source: bool = False
-    """Whether tables of connectors other than PostgreSQL are read although nobody has proven the order of
-    their changes; every report repeats it."""
+    """Read tables of connectors other than PostgreSQL although the order of their changes was never proven;
+    every report repeats it."""
     tables_at_once: TablesAtOnce | None = None
     """How many tables of a Spark application are worked on side by side; by default two per core of the
     machine that the application is started on, 16 at most."""
@@ -327,7 +329,7 @@ class Pipeline(_Section):
 
     @model_validator(mode="after")
     def _retentions_outlive_attempts(self) -> Pipeline:
-        """A file is committed by the attempt that wrote it, which may be as old as `execution_timeout`."""
+        """Refuse retentions that an attempt outlives: it may commit a file long after it wrote it."""
         for key in ("vacuum_retention", "tombstone_retention"):
             value = getattr(self.maintenance, key)
             if duration(value) < 2 * duration(self.execution_timeout):

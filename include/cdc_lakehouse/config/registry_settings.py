@@ -10,18 +10,18 @@ from cdc_lakehouse.config.tls_settings import Certificates, OAuthClient, certifi
 
 @dataclass(frozen=True, slots=True)
 class RegistrySettings:
-    """Where the schema registry is and who asks."""
+    """Address, login and certificates of the schema registry."""
 
     url: str
     login: str | None = None
     password: str | None = field(default=None, repr=False)
     certificates: Certificates = field(default_factory=Certificates)
     oauth: OAuthClient | None = None
-    """Whose tokens are shown instead of login and password."""
+    """Client whose tokens replace login and password."""
 
 
 def registry_settings(connection: Connection) -> RegistrySettings:
-    """URL and login of the registry."""
+    """Return the settings of the registry. Raises for certificates that its URL would not use."""
     url = url_of(connection, example="http://registry.example:8080/apis/ccompat/v7")
     shown = certificates(connection)
     if shown and not url.startswith("https:"):

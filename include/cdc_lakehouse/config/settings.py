@@ -95,7 +95,7 @@ def connections_from_environment(environ: Mapping[str, str] | None = None) -> Jo
 
 
 def optional_connection(role: Role, environ: Mapping[str, str] | None = None) -> Connection | None:
-    """None where nobody set it; a connection that is set and malformed is a `MissingConnectionError`."""
+    """Return the connection, None where it is not set. A malformed one raises `MissingConnectionError`."""
     is_set = bool((os.environ if environ is None else environ).get(_VARIABLE[role]))
     return connection_from_environment(role, environ) if is_set else None
 
@@ -127,7 +127,7 @@ def connection_from_environment(role: Role, environ: Mapping[str, str] | None = 
 
 
 def url_of(connection: Connection, *, example: str) -> str:
-    """The connection's host as a URL without a slash at its end, with its port and without a login."""
+    """Return the connection's host as a URL with its port, without a login and without a slash at its end."""
     try:
         parts = urlsplit(connection.host or "")
         own_port = parts.port

@@ -23,7 +23,7 @@ class SourceSettings:
     password: str | None = field(default=None, repr=False)
     sslmode: str = "verify-full"
     sslrootcert: str | None = None
-    """A file; `system` stands for the authorities that the system trusts."""
+    """A file; `system` means the authorities that the system trusts."""
     slot: str | None = None
     """Asked without `offsets_topic`. None: all logical ones of the database; the last of them counts."""
     offsets_topic: str | None = None
@@ -31,12 +31,12 @@ class SourceSettings:
 
     @property
     def is_verified(self) -> bool:
-        """Whether nobody else than the server that is named can answer."""
+        """Return whether only the server that is named can answer."""
         return self.sslmode == "verify-full" or is_loopback(self.host)
 
     @property
     def require_auth(self) -> str | None:
-        """What the client refuses: a server that asks for the password itself, before it showed who it is."""
+        """Methods that the client refuses: an unverified server must not get the password in clear text."""
         return None if self.sslmode in _ENCRYPTED else "!password"
 
     @property

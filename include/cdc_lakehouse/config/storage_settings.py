@@ -28,7 +28,7 @@ class S3Access:
     login: str
     password: str = field(repr=False)
     ca_pem: str | None = field(default=None, repr=False)
-    """Of the authority that signed the store's certificate, where the system does not know it."""
+    """Certificate of the authority that signed the store's, where the system does not know it."""
 
     @property
     def is_encrypted(self) -> bool:

@@ -19,11 +19,11 @@ DURATION_PATTERN = r"^([1-9][0-9]{0,4})([mhd])$"
 _DURATION = re.compile(DURATION_PATTERN)
 _DURATION_UNIT = {"m": "minutes", "h": "hours", "d": "days"}
 DEFAULT_PLACEHOLDER = "__debezium_unavailable_value"
-"""Of Debezium, for values that did not change and that it was not given."""
+"""Debezium's default, for values that did not change and that the log did not contain."""
 _SIDE_TABLES = ("__history", "__tombstones", "__quarantine")
 _OWN_TASKS = ("outcome", "optimize", "vacuum", "clean_checkpoints")
 LOG_RETENTION_DAYS = 30
-"""How long a table's Delta log is kept: no older version can be read, so no file is worth keeping longer."""
+"""Retention of a table's Delta log: no older version can be read, so no file is worth keeping longer."""
 _LEAP_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 
 

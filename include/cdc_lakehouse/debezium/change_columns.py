@@ -77,7 +77,7 @@ class ValueColumns:
     before: tuple[_Slot, ...]
     after: tuple[_Slot, ...]
     text_sizes: tuple[TextSize | None, TextSize | None]
-    """Of the row before and of the one after."""
+    """Sizes of the row before and of the row after."""
     raw: Reader = field(compare=False)
 
     @classmethod

@@ -3,7 +3,7 @@
 Kafka, its Connect, Streams and MirrorMaker, schema registries and Debezium keep topics of their own beside
 those of tables. Their names are settings, so only those count that no table can have: Debezium names the
 topic of a table `<prefix>.<schema>.<table>`, so a name with three parts is a table's unless its documentation
-says otherwise. A topic that a pipeline names in full, or under `include:`, is read whatever it is called.
+says otherwise. A topic that a pipeline names in full, or under `include:`, is read whatever its name.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PARTS_OF_A_TABLE = 3
 
 
 def is_control_topic(topic: str) -> bool:
-    """Whether no table can have this name."""
+    """Return whether no table can have this name."""
     if topic.startswith(_BEGINNINGS) or _WHATEVER_ITS_PARTS.fullmatch(topic) is not None:
         return True
     parts = topic.split(".")
@@ -61,5 +61,5 @@ def is_control_topic(topic: str) -> bool:
 
 
 def resembles_control_topic(topic: str) -> bool:
-    """Whether it may be a control topic as well as a table's: taken, and named in each run."""
+    """Return whether it may be a control topic as well as a table's: it is taken, and listed in each run."""
     return not is_control_topic(topic) and _RESEMBLING.fullmatch(topic) is not None

@@ -39,8 +39,8 @@ def decode_in_parts(
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield the records of `batch` part by part, each with its rows: as many at once as memory bears.
 
-    A part that would become too much (`avro.output`), or that outgrew what Arrow or the machine holds, is
-    halved. One record alone is bounded by its own budgets. What else `decode` raises comes out.
+    A part that would become too large (`avro.output`), or too large for Arrow or the machine, is halved. A
+    single record is bounded by its budgets. Other exceptions of `decode` are raised.
     """
     waiting = [batch]
     while waiting:

@@ -1,6 +1,6 @@
-"""Defaults of columns as a writer schema tells them: which are the source's own, and which stand for nothing.
+"""Defaults of columns in a writer schema: those that the source really has, and those that replace nothing.
 
-Where PostgreSQL computes a default (a sequence, a clock), the connector tells 0, an empty text or 1970.
+Where PostgreSQL computes a default (a sequence, a clock), the connector sends 0, an empty text or 1970.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from cdc_lakehouse.errors import ConfigError
 
 _NO_UUID = "00000000-0000-0000-0000-000000000000"
 _PLAIN_TEXTS = (None, "io.debezium.data.Uuid", "io.debezium.data.Enum")
-"""Semantic names of texts whose nothing is known."""
+"""Semantic names of texts whose empty value is known."""
 
 
 def told_defaults(value_schema: str, *, table: str) -> Mapping[str, pa.Scalar]:
-    """Return column -> what every row got when it was added with a default, where that is certain."""
+    """Return column -> the value that every row got when it was added with a default, where it is certain."""
     try:
         plans = {field.name: field for field in plan_envelope(value_schema, table=table).after}
     except ConfigError:
@@ -38,10 +38,10 @@ def told_defaults(value_schema: str, *, table: str) -> Mapping[str, pa.Scalar]:
 
 
 def _certain_default(field: Mapping[str, Any], plan: Field) -> pa.Scalar | None:
-    """None for a default that may stand for one that is computed, and for types of which nothing is known.
+    """Return the default; None for one that may replace a computed one, and for types that are not known.
 
-    A boolean is taken at its word: nobody computes one. Where NULL is allowed, the default may have been set
-    once the column was there, for new rows alone.
+    A boolean counts as it is: it is never computed. Where NULL is allowed, the default may have been set when
+    the column was there already, for new rows alone.
     """
     raw, type_ = field.get("default"), plan.value.type
     nothing = () if pa.types.is_boolean(type_) else _values_of_nothing(type_, _semantic_name(field["type"]))
@@ -72,7 +72,7 @@ def _union_branches(node: Any) -> list[Any]:
 
 
 def values_for_nothing(field: dict[str, Any], type_: pa.DataType) -> Sequence[Any] | None:
-    """Values beside NULL that may stand for none; None where they are not known."""
+    """Return the values beside NULL that may mean no value; None where they are not known."""
     branches = field["type"] if isinstance(field["type"], list) else [field["type"]]
     values = [each for each in branches if each != "null"]
     name = values[0].get("connect.name") if len(values) == 1 and isinstance(values[0], dict) else None

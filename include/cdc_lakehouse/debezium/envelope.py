@@ -73,12 +73,12 @@ def plan_envelope(text: str, *, table: str, dropped: frozenset[str] = frozenset(
 
 
 def describes_key(text: str, *, table: str) -> bool:
-    """Return whether a schema can be read and is a record with fields, whatever their types are."""
+    """Return whether a schema can be read and is a record with fields, of any types."""
     return _can_be(partial(plan_key, table=table), text)
 
 
 def describes_event(text: str, *, table: str, dropped: frozenset[str] = frozenset()) -> bool:
-    """Return whether a schema can be read and is that of a change event, whatever its columns are."""
+    """Return whether a schema can be read and is that of a change event, with any columns."""
     return _can_be(partial(plan_envelope, table=table, dropped=dropped), text)
 
 

@@ -14,7 +14,7 @@ def with_side_columns(existing: TableColumns, new: TableColumns) -> TableColumns
     """Like `evolve_leniently`, but values that fit no column of theirs get one: `x__v2` beside `x`.
 
     The same schemas in the same order make the same columns, and columns that exist are never decided anew.
-    A name that is taken, by the source too, is passed over. Columns of the key widen or stay as they are.
+    A name that is taken, by the source too, is skipped. Columns of the key widen or stay as they are.
     """
     grown = evolve_leniently(existing, new)
     row, keys = list(grown.row), {column.name for column in existing.key}

@@ -26,7 +26,7 @@ _SHOWN_BY = {
 
 
 def snapshot_advice(kind: SnapshotKind, topics: Iterable[str], *, signals: str) -> str:
-    """What to execute in the source database, and where to look then; `signals` is the connector's table."""
+    """Return the statement for the source database, and how to see its effect; `signals` is its table."""
     # A topic that is not named after its table: the person has to.
     relations = [prefix_and_relation(topic)[1] or "<schema>.<table>" for topic in topics]
     data = json.dumps({"data-collections": relations, "type": kind.value})

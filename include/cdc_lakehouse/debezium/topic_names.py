@@ -1,4 +1,4 @@
-"""What the name of a topic says of its connector and its table."""
+"""Connector and table in the name of a topic."""
 
 from __future__ import annotations
 

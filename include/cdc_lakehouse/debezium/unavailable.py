@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 PLACEHOLDER = "__debezium_unavailable_value"
 PLACEHOLDER_SETTING = "unavailable.value.placeholder"
-"""Of a connector of Debezium."""
+"""Name of the connector's setting."""
 _NUMBER_LISTS = (pa.int16(), pa.int32(), pa.int64(), pa.date32())
 
 

@@ -1,8 +1,8 @@
-"""How long the texts of numbers become, before they are made: a law of each record, in both readers.
+"""Length of the texts of numbers, before they are made: one limit per record, in both readers.
 
-A number of a variable scale takes five bytes and up to 16 KB of text. What all such numbers of a record
-may become together is bounded by its bytes; a record beyond that is undecodable (`record_too_large`). Both
-readers judge by `longest_text`, which looks at the length and the scale of a number and not at its digits.
+A number of a variable scale takes five bytes and up to 16 KB of text. The texts of all numbers of a record
+are bounded by its bytes; a record beyond that is undecodable (`record_too_large`). Both readers judge by
+`longest_text`, which looks at the length and the scale of a number and not at its digits.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from cdc_lakehouse.avro.typed.columns import numbers_of, numbers_of_offsets, pre
 from cdc_lakehouse.avro.typed.values import MAX_SCALE
 
 FREE_TEXT, TEXT_PER_BYTE = 65_536, 8
-"""Characters that the numbers of a record may become: so many, and so many for each of its bytes."""
+"""Characters that the numbers of a record may become: a fixed part, and a part per byte of the record."""
 
 
 class TextSize(Protocol):
-    """How long the texts of the raw values of one type become. Equal ones compare equal."""
+    """Length of the texts of raw values of one type. Equal types compare equal."""
 
     def of_value(self, raw: Any) -> int:
         """Return the most characters that a value which is not null may become."""
@@ -62,7 +62,7 @@ def over_text_budget(texts: np.ndarray, record_sizes: np.ndarray, sound: np.ndar
 
 @dataclass(frozen=True, slots=True)
 class DecimalTextSize:
-    """Texts of bytes whose scale the schema states."""
+    """Length of texts of bytes whose scale the schema states."""
 
     scale: int
 
@@ -78,7 +78,7 @@ class DecimalTextSize:
 
 @dataclass(frozen=True, slots=True)
 class VariableScaleTextSize:
-    """Texts of records of a scale and bytes."""
+    """Length of texts of records with a scale and bytes."""
 
     def of_value(self, raw: Mapping[str, Any]) -> int:
         return longest_text(len(raw["value"]), raw["scale"])
@@ -91,7 +91,7 @@ class VariableScaleTextSize:
 
 @dataclass(frozen=True, slots=True)
 class ItemsTextSize:
-    """Texts of the items of lists, and of maps."""
+    """Length of the texts of items of lists and maps."""
 
     item: TextSize
 
@@ -109,7 +109,7 @@ class ItemsTextSize:
 
 @dataclass(frozen=True, slots=True)
 class MembersTextSize:
-    """Texts of those members of records that have any."""
+    """Length of the texts of record members that have any."""
 
     members: tuple[tuple[str, TextSize], ...]
 

@@ -27,7 +27,7 @@ class ValuePlan:
     column: ConvertColumn | None = None
     """The same for a column of raw values; None: the raw column is the final one."""
     text_size: TextSize | None = None
-    """How long the texts become that are made of its numbers; None where none are."""
+    """Length of the texts that are made of its numbers; None where none are made."""
 
 
 class TypeRefusedError(Exception):
