@@ -335,7 +335,7 @@ def test_kafka_connect_that_does_not_answer_costs_nothing_but_the_knowledge(
 
     assert (result.error, result.freshness["connector_runs"]) == (None, True)
     assert "not known" in result.freshness["connector"]
-    assert [each.reason for each in caplog.records if "connectors run" in each.message] == [
+    assert [each.reason for each in caplog.records if "the state of the connectors" in each.message] == [
         "Kafka Connect at http://connect:8083 did not answer: gone"
     ]
 

@@ -168,7 +168,9 @@ def test_a_line_names_where_full_snapshots_begin(tmp_path):
 
 
 def test_a_snapshot_row_whose_times_are_no_dates_is_counted_like_any_other(tmp_path):
-    (file,) = written(tmp_path, batch_at(100, good(1, snapshot="first", txId=5, ts_us=400_000_000_000_000_000)))
+    (file,) = written(
+        tmp_path, batch_at(100, good(1, snapshot="first", txId=5, ts_us=400_000_000_000_000_000))
+    )
 
     assert file.snapshots == (SnapshotStart(TOPIC, 0, 5, 100, (26002768, 26002808)),)
     assert file.newest_commit == 400_000_000_000_000_000

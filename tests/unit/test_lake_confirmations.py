@@ -9,7 +9,6 @@ import pytest
 from cdc_lakehouse.database.positions import LogPosition, Moment
 from cdc_lakehouse.lake.confirmations import MOST, MOST_MOMENTS, Confirmation, Confirmations
 from cdc_lakehouse.lake.confirmations_file import read_confirmations, write_confirmations
-from cdc_lakehouse.lake.files import write_text
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -80,9 +79,9 @@ def test_a_memory_survives_its_file(tmp_path):
     assert read_confirmations(uri) == known
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"v": 2}', '{"v": 1, "address": ""}'])
-def test_a_file_that_is_lost_or_odd_is_nothing_more_than_that(tmp_path, text):
-    write_text(f"{tmp_path.as_uri()}/odd.json", text)
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"v": 2}', b'{"v": 1, "address": ""}', b"\xff\xfe"])
+def test_a_file_that_is_lost_or_odd_is_nothing_more_than_that(tmp_path, content):
+    (tmp_path / "odd.json").write_bytes(content)
 
     assert read_confirmations(f"{tmp_path.as_uri()}/odd.json") == Confirmations()
     assert read_confirmations(f"{tmp_path.as_uri()}/lost.json") == Confirmations()

@@ -109,7 +109,7 @@ def test_a_torn_commit_is_moved_aside_once_with_what_lies_beside_it(uri):
 
 def test_a_version_that_another_attempt_has_committed_again_is_left_alone(uri, monkeypatch):
     """Both saw the torn commit; the other one moved it aside and committed before this one moves."""
-    monkeypatch.setattr("cdc_lakehouse.lake.damage._torn_files", lambda uri: (commit(3),))
+    monkeypatch.setattr("cdc_lakehouse.lake.damage._torn_files", lambda uri, listing: (commit(3),))
 
     heal_torn_log(uri, table="orders")
 
@@ -212,6 +212,6 @@ def test_a_version_that_appears_while_the_log_is_listed_is_not_missed(uri, monke
     """A listing can lack a commit and have a file that was written behind it."""
     seen = {commit(version): 100 for version in (0, 1, 3)} | {"00000000000000000003.crc": 9}
     for sizes in (seen, {commit(0): 100, "00000000000000000003.crc": 9}):
-        monkeypatch.setattr("cdc_lakehouse.lake.damage._listing", lambda uri, sizes=sizes: LogListing(sizes))
+        monkeypatch.setattr("cdc_lakehouse.lake.damage._list_log", lambda uri, sizes=sizes: LogListing(sizes))
 
         refuse_damage(uri, table="orders")

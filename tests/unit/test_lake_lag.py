@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from orders_in_kafka import SOURCE, ledger_of  # type: ignore[import-not-found]
 
 from cdc_lakehouse.lake.lag import offsets_behind, read_unread, write_unread
@@ -60,8 +61,9 @@ def test_looks_of_a_group_are_kept_by_table_and_what_was_read_is_forgotten(tmp_p
     assert read_unread(uri) == {"orders": orders}
 
 
-def test_a_file_that_is_none_of_ours_says_nothing(tmp_path):
-    (tmp_path / "main.json").write_text('{"v": 1, "tables": [7]}')
+@pytest.mark.parametrize("content", [b'{"v": 1, "tables": [7]}', b"", b"\xff\xfe\x00"])
+def test_a_file_that_is_none_of_ours_says_nothing(tmp_path, content):
+    (tmp_path / "main.json").write_bytes(content)
 
     assert read_unread(f"{tmp_path.as_uri()}/main.json") == {}
     assert read_unread(f"{tmp_path.as_uri()}/none.json") == {}

@@ -19,10 +19,10 @@ VERSION = 1
 
 def read_confirmations(uri: str) -> Confirmations:
     """Nothing where there is no file, or one that is not of this version: it is only a memory."""
-    text = read_text_if_there(uri)
-    if text is None:
-        return Confirmations()
     try:
+        text = read_text_if_there(uri)
+        if text is None:
+            return Confirmations()
         document = json.loads(text)
         return _confirmations(document) if document["v"] == VERSION else Confirmations()
     except (ValueError, KeyError, TypeError, AttributeError) as exc:

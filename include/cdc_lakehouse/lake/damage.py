@@ -105,11 +105,13 @@ def is_whole_commit(content: bytes) -> bool:
 
 def refuse_damage(uri: str, *, table: str) -> None:
     """Raise `LogTornError` for what `heal_torn_log` mends, `LogDamagedError` for what it does not."""
-    torn = _torn_files(uri)
+    listing = _list_log(uri)
+    if listing is None:
+        return
+    torn = _torn_files(uri, listing)
     if torn:
         raise LogTornError(table=table, path=uri, names=", ".join(torn))
-    listing = _listing(uri)
-    missing = None if listing is None else listing.missing()
+    missing = listing.missing()
     if missing is not None and not _is_there_now(uri, missing):
         raise LogDamagedError(table=table, path=uri, version=missing)
 
@@ -119,8 +121,9 @@ def heal_torn_log(uri: str, *, table: str) -> tuple[str, ...]:
 
     Only on a disk, where a loss of power leaves such files; an object appears whole or not at all.
     """
-    torn = _torn_files(uri)
-    if not torn or is_object_store(uri):
+    listing = None if is_object_store(uri) else _list_log(uri)
+    torn = () if listing is None else _torn_files(uri, listing)
+    if not torn:
         return ()
     filesystem, folder = filesystem_of(uri)
     try:
@@ -197,10 +200,7 @@ def _newest_whole_version(uri: str, missing: Sequence[str], present: Mapping[str
     return None
 
 
-def _torn_files(uri: str) -> tuple[str, ...]:
-    listing = _listing(uri)
-    if listing is None:
-        return ()
+def _torn_files(uri: str, listing: LogListing) -> tuple[str, ...]:
     filesystem, folder = filesystem_of(uri)
     torn = [name for name in listing.checksums_beyond() if not _is_there_now(uri, int(name.split(".")[0]))]
     newest, checkpoint = listing.commits.get(listing.newest), listing.newest_checkpoint_file
@@ -214,7 +214,7 @@ def _torn_files(uri: str) -> tuple[str, ...]:
     return tuple(torn)
 
 
-def _listing(uri: str) -> LogListing | None:
+def _list_log(uri: str) -> LogListing | None:
     """Return the files of the log folder; None while there is no log."""
     filesystem, folder = filesystem_of(uri)
     try:

@@ -45,10 +45,10 @@ def count_offsets(ranges: Ranges) -> int:
 
 def read_unread(uri: str) -> Unread:
     """Return the ranges of the last look; none without a file of this version, which is only a memory."""
-    text = read_text_if_there(uri)
-    if text is None:
-        return {}
     try:
+        text = read_text_if_there(uri)
+        if text is None:
+            return {}
         document = json.loads(text)
         return _unread(document["tables"]) if document["v"] == VERSION else {}
     except (ValueError, KeyError, TypeError, AttributeError) as exc:

@@ -18,7 +18,7 @@ from cdc_lakehouse.errors import (
     WrongTableError,
 )
 from cdc_lakehouse.lake.commits import ForeignCommit, Told, restored_by, tells_enough, told_by
-from cdc_lakehouse.lake.damage import refuse_damage, data_file_sizes
+from cdc_lakehouse.lake.damage import data_file_sizes, refuse_damage
 from cdc_lakehouse.lake.filesystem import delta_options, is_object_store
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 from cdc_lakehouse.lake.newest_ledger import ledger_at
