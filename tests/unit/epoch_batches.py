@@ -146,7 +146,7 @@ class Bronze:
             )
         self.decided = decision
         after = decision.ledger.advanced(added, attempt="a", seen_through=None, planned=planned)
-        after = replace(after, decisions=decision.told())
+        after = replace(after, decisions=decision.to_decisions())
         self.ledger = Ledger.from_json(after.to_json(), table="orders") or after
         return [each.epoch for each in decision.opened]
 

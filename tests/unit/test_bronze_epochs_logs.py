@@ -197,7 +197,7 @@ def test_a_record_of_a_topic_that_is_not_read_decides_nothing():
     bronze = streaming(P0)
     decision = decide_epochs(bronze.ledger, [], sources={TOPIC: SOURCE}, planned={}, added={})
 
-    assert (decision.opened, decision.told()) == ((), {})
+    assert (decision.opened, decision.to_decisions()) == ((), {})
     assert SECOND_SOURCE not in decision.ledger.sources
 
 

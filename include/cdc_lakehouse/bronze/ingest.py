@@ -201,7 +201,7 @@ class TableIngest:
             advanced = epochs.ledger.advanced(
                 added, attempt=attempt, seen_through=seen, planned=planned, marks=marks
             )
-            return replace(advanced, decisions=epochs.told())
+            return replace(advanced, decisions=epochs.to_decisions())
 
         self._commit(session, files, within=spans_of(added), after=after, topic_ids=topic_ids)
 

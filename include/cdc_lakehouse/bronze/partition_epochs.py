@@ -1,4 +1,4 @@
-"""Epochs of one partition while the events of a batch are gone through in their order."""
+"""Epochs of one partition while the events of a batch are taken in their order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PartitionEpochs:
     """The newest offset whose event stands below the one before it."""
     beginnings: list[Beginning] = field(default_factory=list)
     streamed: list[LogRun] = field(default_factory=list)
-    """Runs of the stream that were gone through."""
+    """Runs of the stream that were taken."""
 
     @classmethod
     def before_the_batch(
@@ -55,17 +55,17 @@ class PartitionEpochs:
         events: Iterable[Event],
         chunks: Iterable[LogRun],
     ) -> Self:
-        own = {each.offset for each in before.beginnings}
+        beginnings = {beginning.offset for beginning in before.beginnings}
         settled, expected, facts = [], None, max(before.end, before.known_to)
         for start, epoch in before.epochs:
-            # A person's word stands. What was only expected gives way to what the records say.
-            if start < facts or start <= before.floor or start in own or epoch not in noticed:
+            # A person's decision counts. A boundary that was only expected gives way to the records.
+            if start < facts or start <= before.floor or start in beginnings or epoch not in noticed:
                 settled.append((start, epoch))
             else:
                 expected = start, epoch
         ends = before.end if end is None else end
-        in_order = list(_in_order(events, known={each.tx_id for each in before.beginnings}))
-        runs = [each for each in in_order if isinstance(each, LogRun)]
+        in_order = list(_in_order(events, known={beginning.tx_id for beginning in before.beginnings}))
+        runs = [event for event in in_order if isinstance(event, LogRun)]
         return cls(
             source=source,
             before=before,
@@ -83,9 +83,9 @@ class PartitionEpochs:
         )
 
     def turn(self) -> tuple[int, int, int]:
-        """What says nothing new goes first; then snapshots and new slots, in the order of the log.
+        """Return the order of the next event: plain runs first, then snapshots and new slots as in the log.
 
-        A slot whose place is that of a snapshot comes behind it, since the snapshot elsewhere explains it.
+        A slot whose place is that of a snapshot comes behind it, since the snapshot explains it.
         """
         event = self.events[0]
         if isinstance(event, SnapshotStart):
@@ -93,14 +93,14 @@ class PartitionEpochs:
         return (1, event.row, _LAST) if self.begins_anew(event) else (0, 0, 0)
 
     def epoch_of(self, tx_id: int) -> int | None:
-        """The epoch of the full snapshot of this transaction, if its rows were met here."""
-        found = [_at(self.settled, each.offset) for each in self.beginnings if each.tx_id == tx_id]
-        return max(found, default=None)
+        """Return the epoch of the full snapshot of this transaction, if its rows were met here."""
+        epochs = [_at(self.settled, each.offset) for each in self.beginnings if each.tx_id == tx_id]
+        return max(epochs, default=None)
 
     def fits(self, epoch: int, *, at: int) -> bool:
         """Whether the rows of a full snapshot, from `at` on, would be the first ones of `epoch` here."""
-        held = self._epoch_held_below(at)
-        return held is None or held < epoch
+        epoch_below = self._epoch_held_below(at)
+        return epoch_below is None or epoch_below < epoch
 
     def holds_nothing_below(self, offset: int) -> bool:
         return self._epoch_held_below(offset) is None
@@ -128,7 +128,7 @@ class PartitionEpochs:
         self.expected = self.until, epoch
 
     def straddled(self, sinces: Mapping[int, Since]) -> tuple[int, ...]:
-        """The commits at which runs have to be split before `settle` can place `sinces` exactly."""
+        """Return the commits at which runs have to be split before `settle` can place `sinces` exactly."""
         commits = {sinces[epoch].commit for epoch in self._unplaced(sinces)}
         return tuple(
             sorted(
@@ -139,9 +139,10 @@ class PartitionEpochs:
         )
 
     def settle(self, sinces: Mapping[int, Since]) -> None:
-        """Enter epochs of whose snapshots no row is here, each behind the last event sent before its rows.
+        """Enter epochs whose snapshots have no row here, each behind the last event sent before its rows.
 
-        Where no event was sent behind it, the boundary stays where the drain ends, or moves behind that one.
+        Where no event was sent behind the snapshot, the boundary stays at the end of the drain, or moves
+        behind that last event.
         """
         end_epoch = _at(self.settled, self.end)
         for epoch in self._unplaced(sinces):
@@ -159,30 +160,31 @@ class PartitionEpochs:
             self._begin_log_at(self.settled[-1][0])
 
     def _unplaced(self, sinces: Mapping[int, Since]) -> list[int]:
-        """Epochs that are newer than the rows that are held, and that nothing here has shown yet.
+        """Return epochs that are newer than the rows before the batch, and that nothing here has shown yet.
 
-        Newest first: the first events of a newer slot name no commit, as if they stood before it.
+        Newest first: the first events of a newer slot name no commit, as if they came before it.
         """
-        held = _at(self.settled, self.before.end - 1)
+        newest = _at(self.settled, self.before.end - 1)
         shown = {epoch for _, epoch in self.settled}
-        return sorted((epoch for epoch in sinces if epoch > held and epoch not in shown), reverse=True)
+        return sorted((epoch for epoch in sinces if epoch > newest and epoch not in shown), reverse=True)
 
     def _begin_log_at(self, offset: int) -> None:
+        """Build the log again from the runs at `offset` and behind."""
         self.log = None
         for run in self.streamed:
             if run.first >= offset:
                 self._extend_log(run)
 
     def sinces(self) -> Iterable[tuple[int, Since]]:
-        """What tells events behind the snapshots whose rows were met here, with their epochs."""
-        for each in self.beginnings:
-            if each.since is not None:
-                yield _at(self.settled, each.offset), each.since
+        """Yield the epochs of the snapshots whose rows were met here, with what separates their events."""
+        for beginning in self.beginnings:
+            if beginning.since is not None:
+                yield _at(self.settled, beginning.offset), beginning.since
 
     def agrees_with(self, since: Since) -> bool:
-        """Whether what was streamed here before the snapshot stands before it in the log, too.
+        """Return whether the events that were streamed here before the snapshot precede it in the log, too.
 
-        If not, the source went back, and its log does not tell what was sent before from what came behind.
+        If not, the source went back, and its log does not separate events before it from those behind it.
         """
         if self.log is None:
             return True
@@ -190,14 +192,15 @@ class PartitionEpochs:
         return highest <= since.commit
 
     def holds_behind(self, since: Since, *, below: int) -> bool:
-        """Whether batches before this one hold events that were sent behind a snapshot, in an epoch `below`
-        that of its rows."""
+        """Return whether batches before this one have events that were sent behind a snapshot, in an epoch
+        `below` that of its rows.
+        """
         if _at(self.settled, self.before.end - 1) >= below:
             return False
         return _reaches_behind(self.before.log, since)
 
     def has_streamed_behind(self, since: Since) -> bool:
-        """Whether what was streamed here up to now, in the batch too, was sent behind a snapshot."""
+        """Return whether an event so far, in the batch too, was sent behind a snapshot."""
         return _reaches_behind(self.log, since)
 
     def enter(
@@ -221,7 +224,7 @@ class PartitionEpochs:
         self.last = run.last
 
     def progress(self) -> Progress:
-        """That of before the batch, with what the batch says."""
+        """Return the progress before the batch, with the facts of the batch."""
         ends_anew = self._boundary_within(self.last, self.end - 1)
         return self.before.noting(
             epochs=tuple(self._boundaries()),
@@ -271,9 +274,9 @@ def _in_order(events: Iterable[Event], *, known: set[int | None]) -> Iterable[Ev
 
 
 def _is_before(run: LogRun, since: Since) -> bool:
-    """Whether all events of a run, which straddles nothing, were sent before the rows of a snapshot.
+    """Return whether all events of a run, which straddles nothing, were sent before the rows of a snapshot.
 
-    The first events behind a new slot name no commit, so it is not certain of one that names none.
+    The first events behind a new slot name no commit: a run without commits may be on either side of it.
     """
     if run.commits[1] == 0:
         return not since.is_new_slot
@@ -281,6 +284,7 @@ def _is_before(run: LogRun, since: Since) -> bool:
 
 
 def _reaches_behind(log: Log | None, since: Since) -> bool:
+    """Return whether the last event of the log was sent behind a snapshot."""
     if log is None or log.last is None:
         return False
     return (max(log.last[0], log.row) if since.is_new_slot else log.last[0]) >= since.commit
