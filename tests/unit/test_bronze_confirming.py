@@ -284,6 +284,18 @@ def connect(monkeypatch):
     return answer
 
 
+def test_a_table_whose_reading_was_ended_breaks_no_promise(application, source, tmp_path, monkeypatch):
+    ended = replace(ledger_of("orders", topic=TOPIC, end=9), ended=(f"{TOPIC}@id1",))
+    write_log(f"{tmp_path.as_uri()}/bronze/shop/orders", commit_of(ended))
+    committed = "cdc_lakehouse.application.committed_offsets.newest_committed"
+    monkeypatch.setattr(committed, lambda settings, topic: stuck_at(90))
+    promised = with_promise(application, "2m")
+
+    runs = [ingested(promised) for _ in range(4)]
+
+    assert [(run.error, "lacks_since" in run.freshness) for run in runs] == [(None, False)] * 4
+
+
 def test_a_dead_connector_is_told_by_an_idle_run_and_red_once_the_promise_is_broken(
     application, source, connect, monkeypatch, caplog
 ):

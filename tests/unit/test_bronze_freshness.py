@@ -140,6 +140,14 @@ def test_a_table_that_the_source_dropped_is_judged_by_its_connector():
     assert code(with_freshness(result(100), TABLE, gone)) is None
 
 
+def test_a_table_whose_reading_a_person_ended_lacks_nothing():
+    """Also where its connector was retired with it, and commits nothing any more."""
+    retired = arrival(5000, 0, committed=50, is_at_source=False, has_ended=True)
+    found = with_freshness(result(50), TABLE, retired)
+
+    assert (found.error, "lacks_since" in found.freshness) == (None, False)
+
+
 def test_without_a_promise_nothing_is_red():
     table = TABLE.model_copy(update={"fresh_within": None})
     found = with_freshness(result(50), table, arrival(5000, 0, committed=50, connector=STOPPED))

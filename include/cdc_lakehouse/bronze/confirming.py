@@ -37,7 +37,7 @@ from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.kafka.offsets_topic import Committed
 from cdc_lakehouse.lake.confirmations import Confirmation, Confirmations
 from cdc_lakehouse.lake.confirmations_file import read_confirmations, write_confirmations
-from cdc_lakehouse.lake.ledger import Ends
+from cdc_lakehouse.lake.ledger import Ends, has_ended
 
 logger = logging.getLogger(__name__)
 
@@ -153,12 +153,15 @@ def arrival_of(
     *,
     asked: Asked | LakehouseError,
     connectors: Mapping[str, Connector] | None,
+    plan: DrainPlan | None,
 ) -> Arrival:
     """Return the facts of this run about the way of the table's changes to Kafka."""
     prefixes = {prefix_and_relation(topic)[0] for topic in table.topics}
     connector = connector_state(prefixes, connectors)
+    ended = plan is not None and has_ended(plan.ledger)
     if isinstance(asked, LakehouseError):
-        return Arrival(datetime.now(UTC), known.moments, connector=connector, refusal=asked)
+        now = datetime.now(UTC)
+        return Arrival(now, known.moments, has_ended=ended, connector=connector, refusal=asked)
     positions = [asked.committed.get(prefix) for prefix in prefixes]
     committed = min((each for each in positions if each is not None), default=None)
     return Arrival(
@@ -167,6 +170,7 @@ def arrival_of(
         source=asked.moment.position,
         committed=None if None in positions else committed,
         is_at_source=all(prefix_and_relation(topic)[1] in asked.relations for topic in table.topics),
+        has_ended=ended,
         connector=connector,
     )
 

@@ -38,6 +38,8 @@ class Arrival:
     """The position that the connector has committed; None where it is not known."""
     is_at_source: bool = True
     """The source has the tables that the topics are named after."""
+    has_ended: bool = False
+    """A person ended the reading of the table: it gets nothing new and lacks nothing."""
     connector: ConnectorState = NOBODY_ASKED
     refusal: LakehouseError | None = None
     """The error with which the question to source or connectors failed."""
@@ -48,7 +50,8 @@ def with_freshness(result: TableResult, table: Table, arrival: Arrival) -> Table
 
     Another error of the table stays: it comes first. Call it on what the drain achieved.
     """
-    since = lacking_since(arrival.moments, _find_position(result, arrival))
+    position = _find_position(result, arrival)
+    since = None if arrival.has_ended else lacking_since(arrival.moments, position)
     facts = _describe_arrival(table, arrival, since=since)
     broken = None if result.error is not None else _broken_promise(table, arrival, since=since)
     error = result.error if broken is None else broken.as_table_error()
@@ -87,7 +90,7 @@ def _describe_arrival(table: Table, arrival: Arrival, *, since: datetime | None)
 
 
 def _broken_promise(table: Table, arrival: Arrival, *, since: datetime | None) -> LakehouseError | None:
-    if table.fresh_within is None:
+    if table.fresh_within is None or arrival.has_ended:
         return None
     if isinstance(arrival.refusal, ConfigError):
         return arrival.refusal

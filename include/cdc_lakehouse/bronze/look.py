@@ -108,7 +108,9 @@ def look(application: Application, *, session: SessionOf | None) -> list[DrainTa
     left = times_to_loss(settings, facts, standing)
     known = observe(application, asked, cluster=cluster, facts=facts, plans=plans)
     arrivals = {
-        table.name: arrival_of(table, known[table.name], asked=asked, connectors=connectors)
+        table.name: arrival_of(
+            table, known[table.name], asked=asked, connectors=connectors, plan=plans.get(table.name)
+        )
         for table in application.tables
     }
     _warn_of_stopped_connectors(arrivals.values())
