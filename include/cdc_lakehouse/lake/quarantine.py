@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from cdc_lakehouse.errors import StorageUnavailableError
 from cdc_lakehouse.lake.filesystem import filesystem_of
+from cdc_lakehouse.lake.rows import naming_damage
 from cdc_lakehouse.lake.snapshot import DataFile, newest_snapshot
 
 ERROR = "decode_error"
@@ -62,7 +63,7 @@ def _told(file: DataFile) -> int | None:
 def _cases_of(uri: str, file: DataFile, *, columns: list[str], closed: bool) -> pa.Table:
     filesystem, root = filesystem_of(uri)
     try:
-        with filesystem.open_input_file(f"{root}/{file.path}") as stream:
+        with naming_damage(uri, file), filesystem.open_input_file(f"{root}/{file.path}") as stream:
             rows = pq.read_table(stream, columns=columns, page_checksum_verification=True)
     except OSError as exc:
         raise StorageUnavailableError(root=f"{uri}/{file.path}", reason=str(exc)) from exc

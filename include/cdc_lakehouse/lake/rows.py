@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -16,6 +17,12 @@ from cdc_lakehouse.lake.deletion_vectors import deleted_rows
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.snapshot import DataFile, Snapshot, newest_snapshot
 
+_DAMAGE = re.compile(
+    r"CRC checksum verification failed|Parquet magic bytes not found|Couldn't deserialize thrift"
+    r"|Corrupt snappy compressed data"
+)
+"""What Arrow says of a file whose pages or whose footer were changed."""
+
 
 def read_rows(uri: str) -> pa.Table | None:
     """All rows of the newest version, in memory; None while the table does not exist."""
@@ -29,7 +36,7 @@ def rows_of(snapshot: Snapshot) -> pa.Table:
     filesystem, folder = filesystem_of(snapshot.uri)
     parts = []
     for file in snapshot.files:
-        with _naming_damage(snapshot, file):
+        with naming_damage(snapshot.uri, file):
             parts.append(_conformed(_read_file(file, filesystem=filesystem, folder=folder), schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
@@ -41,7 +48,7 @@ def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iter
     filesystem, folder = filesystem_of(snapshot.uri)
     for file in snapshot.files:
         kept = _kept(file, filesystem=filesystem, folder=folder)
-        with _naming_damage(snapshot, file), filesystem.open_input_file(f"{folder}/{file.path}") as stream:
+        with naming_damage(snapshot.uri, file), filesystem.open_input_file(f"{folder}/{file.path}") as stream:
             parquet = pq.ParquetFile(
                 stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True
             )
@@ -58,15 +65,15 @@ def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iter
 
 
 @contextmanager
-def _naming_damage(snapshot: Snapshot, file: DataFile) -> Iterator[None]:
-    """Raise `FileDamagedError`, which names the file, for pages that fail their checksum."""
+def naming_damage(uri: str, file: DataFile) -> Iterator[None]:
+    """Raise `FileDamagedError`, which names the file, where its bytes are not what was written."""
     try:
         yield
-    except OSError as exc:
-        if "CRC checksum verification failed" not in str(exc):
+    except (OSError, pa.ArrowInvalid) as exc:
+        damage = _DAMAGE.search(str(exc))
+        if damage is None:
             raise
-        table = snapshot.uri.rpartition("/")[2]
-        what = f"CRC checksum verification failed: {snapshot.uri}/{file.path}"
+        table, what = uri.rpartition("/")[2], f"{damage.group()}: {uri}/{file.path}"
         raise FileDamagedError(table=table, what=what) from exc
 
 
