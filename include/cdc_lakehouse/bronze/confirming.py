@@ -163,7 +163,7 @@ def arrival_of(
         now = datetime.now(UTC)
         return Arrival(now, known.moments, has_ended=ended, connector=connector, refusal=asked)
     positions = [asked.committed.get(prefix) for prefix in prefixes]
-    committed = min((each for each in positions if each is not None), default=None)
+    committed = min((position for position in positions if position is not None), default=None)
     return Arrival(
         asked.moment.at,
         known.moments,

@@ -129,7 +129,7 @@ class PartitionEpochs:
 
     def straddled(self, sinces: Mapping[int, Since]) -> tuple[int, ...]:
         """Return the commits at which runs have to be split before `settle` can place `sinces` exactly."""
-        commits = {sinces[epoch].commit for epoch in self._unplaced(sinces)}
+        commits = {sinces[epoch].commit for epoch in self._find_unplaced(sinces)}
         return tuple(
             sorted(
                 commit
@@ -145,7 +145,7 @@ class PartitionEpochs:
         behind that last event.
         """
         end_epoch = _at(self.settled, self.end)
-        for epoch in self._unplaced(sinces):
+        for epoch in self._find_unplaced(sinces):
             first = max((at for at, other in self.settled if other < epoch), default=0)
             until = min((at for at, other in self.settled if other > epoch), default=self.end)
             runs = [run for run in self.runs if first <= run.first < until]
@@ -159,7 +159,7 @@ class PartitionEpochs:
         if _at(self.settled, self.end) != end_epoch:
             self._begin_log_at(self.settled[-1][0])
 
-    def _unplaced(self, sinces: Mapping[int, Since]) -> list[int]:
+    def _find_unplaced(self, sinces: Mapping[int, Since]) -> list[int]:
         """Return epochs that are newer than the rows before the batch, and that nothing here has shown yet.
 
         Newest first: the first events of a newer slot name no commit, as if they came before it.

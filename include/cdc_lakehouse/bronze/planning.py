@@ -138,7 +138,7 @@ def _refuse_what_does_not_stand(table: str, decided: Decided, state: TableState 
         if state is not None and foreign:
             raise foreign_commit(state, table=table, of_bronze=True)
         return
-    if not foreign and named and all(_is_carried_out(each, state) for each in named):
+    if not foreign and named and all(_is_carried_out(name, state) for name in named):
         return
     standing = frozenset({foreign_name(state)}) if state is not None and foreign else frozenset[str]()
     require_what_stands("acknowledge_foreign", table=table, named=named, standing=standing)

@@ -119,8 +119,8 @@ def _decoder(
         for batch in batches:
             for records, rows, _seconds in decoded_parts(batch, shared.value, stamp=stamp):
                 place = rows.schema.get_field_index("topic_id")
-                own = rows.set_column(place, rows.schema.field(place), records.column("topic_id"))
-                yield own.filter(own.column("decode_error").is_null())
+                replayed = rows.set_column(place, rows.schema.field(place), records.column("topic_id"))
+                yield replayed.filter(replayed.column("decode_error").is_null())
 
     return decode
 

@@ -89,7 +89,7 @@ def _decoders(
     return (
         known
         | {ref: _unknown(ref, place) for ref in refs & plans.unknown}
-        | {ref: _misplaced(ref, place) for ref in refs & wrong}
+        | {ref: _misplaced_fault(ref, place) for ref in refs & wrong}
     )
 
 
@@ -97,7 +97,7 @@ def _unknown(ref: SchemaRef, place: str) -> RecordFault:
     return RecordFault(SchemaFault.UNKNOWN_SCHEMA, f"{place}: schema {ref} is nowhere to be found")
 
 
-def _misplaced(ref: SchemaRef, place: str) -> RecordFault:
+def _misplaced_fault(ref: SchemaRef, place: str) -> RecordFault:
     return RecordFault(
         SchemaFault.WRONG_SCHEMA, f"{place}: schema {ref} belongs to no {place} of this table's topics"
     )

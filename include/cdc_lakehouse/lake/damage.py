@@ -47,7 +47,7 @@ class LogListing:
 
     @property
     def commits(self) -> dict[int, str]:
-        return self._numbered(_COMMIT)
+        return self._select_versions(_COMMIT)
 
     @property
     def newest(self) -> int:
@@ -58,12 +58,13 @@ class LogListing:
     def checkpoint(self) -> int:
         """The newest checkpoint that is not empty; -1 for none."""
         return max(
-            (number for number, name in self._numbered(_CHECKPOINT).items() if self.sizes[name]), default=-1
+            (number for number, name in self._select_versions(_CHECKPOINT).items() if self.sizes[name]),
+            default=-1,
         )
 
     @property
     def newest_checkpoint_file(self) -> str | None:
-        checkpoints = self._numbered(_SINGLE)
+        checkpoints = self._select_versions(_SINGLE)
         return checkpoints[max(checkpoints)] if checkpoints else None
 
     def missing(self) -> int | None:
@@ -87,9 +88,9 @@ class LogListing:
     def checksums_beyond(self) -> tuple[str, ...]:
         """Return checksums of versions without a commit, which was written before its checksum."""
         last = max(self.newest, self.checkpoint)
-        return tuple(name for number, name in self._numbered(_CHECKSUM).items() if number > last)
+        return tuple(name for number, name in self._select_versions(_CHECKSUM).items() if number > last)
 
-    def _numbered(self, pattern: re.Pattern[str]) -> dict[int, str]:
+    def _select_versions(self, pattern: re.Pattern[str]) -> dict[int, str]:
         matches = ((pattern.fullmatch(name), name) for name in self.sizes)
         return {int(match[1]): name for match, name in matches if match is not None}
 
@@ -205,7 +206,9 @@ def _torn_files(uri: str, listing: LogListing) -> tuple[str, ...]:
     torn = [name for name in listing.checksums_beyond() if not _is_there_now(uri, int(name.split(".")[0]))]
     newest, checkpoint = listing.commits.get(listing.newest), listing.newest_checkpoint_file
     try:
-        if newest is not None and not is_whole_commit(_read(filesystem, f"{folder}/_delta_log/{newest}")):
+        if newest is not None and not is_whole_commit(
+            _read_bytes(filesystem, f"{folder}/_delta_log/{newest}")
+        ):
             torn += [name for name in (newest, newest.replace(".json", ".crc")) if name in listing.sizes]
         if checkpoint is not None and not _is_parquet(filesystem, f"{folder}/_delta_log/{checkpoint}"):
             torn += [name for name in (checkpoint, _POINTER) if name in listing.sizes]
@@ -239,12 +242,12 @@ def _move_aside(filesystem: FileSystem, folder: str, name: str) -> None:
     path, target = f"{folder}/_delta_log/{name}", f"{folder}/{TORN}/{name}.{secrets.token_hex(4)}"
     is_commit = _COMMIT.fullmatch(name) is not None
     try:
-        if is_commit and is_whole_commit(_read(filesystem, path)):
+        if is_commit and is_whole_commit(_read_bytes(filesystem, path)):
             return  # another attempt was faster, and has committed this version again
         filesystem.move(path, target)
     except FileNotFoundError:
         return
-    if is_commit and is_whole_commit(_read(filesystem, target)):
+    if is_commit and is_whole_commit(_read_bytes(filesystem, target)):
         os.link(target, path)  # it did so between the two lines above; the version cannot be taken again
     with suppress(FileNotFoundError):
         filesystem.delete_file(f"{folder}/_delta_log/.{name}.crc")
@@ -268,12 +271,12 @@ def _version_without(uri: str, paths: Sequence[str], *, newest: int | None) -> i
     for version, name in commits:
         if newest is not None and version > newest:
             break
-        for line in _read(filesystem, f"{folder}/{name}").splitlines():
+        for line in _read_bytes(filesystem, f"{folder}/{name}").splitlines():
             if line.startswith(b'{"add"') and json.loads(line)["add"]["path"] in wanted:
                 return version - 1 if version > 0 else None
     return None
 
 
-def _read(filesystem: FileSystem, path: str) -> bytes:
+def _read_bytes(filesystem: FileSystem, path: str) -> bytes:
     with filesystem.open_input_stream(path) as stream:
         return bytes(stream.read())

@@ -50,7 +50,7 @@ def read_unread(uri: str) -> Unread:
         if text is None:
             return {}
         document = json.loads(text)
-        return _unread(document["tables"]) if document["v"] == VERSION else {}
+        return _parse_unread(document["tables"]) if document["v"] == VERSION else {}
     except (ValueError, KeyError, TypeError, AttributeError) as exc:
         logger.warning("a file is not what it should be", extra={"file": uri, "reason": type(exc).__name__})
         return {}
@@ -67,7 +67,7 @@ def write_unread(uri: str, tables: Unread) -> None:
         write_text(uri, json.dumps({"v": VERSION, "tables": after}))
 
 
-def _unread(document: Mapping[str, Any]) -> Unread:
+def _parse_unread(document: Mapping[str, Any]) -> Unread:
     return {
         table: {
             source: {int(partition): (start, until) for partition, (start, until) in partitions.items()}

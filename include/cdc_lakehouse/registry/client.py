@@ -126,7 +126,7 @@ class SchemaRegistry:
     def versions(self, subject: str) -> list[Version]:
         """All versions, the oldest first, one call each; empty for an unknown subject."""
         numbers = self._get(f"/subjects/{quote(subject, safe='')}/versions")
-        found = (self._version(subject, number) for number in self._numbers(numbers or [], subject))
+        found = (self._version(subject, number) for number in self._check_numbers(numbers or [], subject))
         # None: deleted between the two calls
         return [self._known(document) for document in found if document is not None]
 
@@ -145,7 +145,7 @@ class SchemaRegistry:
         while full:
             if pages == _MOST_PAGES:
                 raise self._unavailable(f"more than {pages} pages of schemas")
-            before, page = page, self._page(f"{query}&offset={pages * _PAGE}")
+            before, page = page, self._read_page(f"{query}&offset={pages * _PAGE}")
             if page is None or page == before:  # not served, or served without pages
                 self._learnt.lists = False
                 return None
@@ -155,7 +155,7 @@ class SchemaRegistry:
             ]
         return sorted(found, key=lambda version: version.number)
 
-    def _page(self, path: str) -> Any:
+    def _read_page(self, path: str) -> Any:
         """Return a page; None also for one that is too long, since versions one by one are shorter."""
         try:
             return self._get(path, absent=_NOT_SERVED, too_long=True)
@@ -165,7 +165,7 @@ class SchemaRegistry:
     def _version(self, subject: str, number: int | str) -> Any:
         return self._get(f"/subjects/{quote(subject, safe='')}/versions/{number}")
 
-    def _numbers(self, document: Any, subject: str) -> list[int]:
+    def _check_numbers(self, document: Any, subject: str) -> list[int]:
         numbers = self._list(document)
         if not all(isinstance(number, int) and number >= 0 for number in numbers):
             raise self._unavailable("versions that are not numbers")
@@ -245,7 +245,7 @@ class SchemaRegistry:
 
     def _get_once(self, path: str, absent: frozenset[int]) -> Any:
         self.calls += 1
-        status, content = self._answer(path)
+        status, content = self._request_answer(path)
         if status in absent:
             return None
         if status != httpx.codes.OK:
@@ -255,14 +255,14 @@ class SchemaRegistry:
         except (ValueError, RecursionError) as exc:
             raise self._unavailable("an answer that is not JSON") from exc
 
-    def _answer(self, path: str) -> tuple[int, bytes]:
+    def _request_answer(self, path: str) -> tuple[int, bytes]:
         """Return status and content, read in a thread: httpx bounds each wait, and not their sum."""
         deadline = time.monotonic() + self._answer_seconds
         answered: Future[tuple[int, bytes]] = Future()
 
         def ask() -> None:
             try:
-                answered.set_result(self._read(path, deadline=deadline))
+                answered.set_result(self._read_answer(path, deadline=deadline))
             except BaseException as exc:  # noqa: BLE001 - raised below, where the answer is awaited
                 answered.set_exception(exc)
 
@@ -275,7 +275,7 @@ class SchemaRegistry:
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             raise self._unavailable(reason_of(exc)) from exc
 
-    def _read(self, path: str, *, deadline: float) -> tuple[int, bytes]:
+    def _read_answer(self, path: str, *, deadline: float) -> tuple[int, bytes]:
         content = bytearray()
         with self._client.stream("GET", self._url + path) as response:
             encoding = response.headers.get("content-encoding", "").strip().lower()

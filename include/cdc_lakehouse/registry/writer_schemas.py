@@ -180,16 +180,16 @@ class WriterSchemas:
         is asked only for those that the archive does not settle.
         """
         archived = self._archive.topic(topic)
-        known = {ref: text for ref in archived.refs if (text := self._archive.text(ref)) is not None}
-        own = _belonging_to(archived.only(known.keys()), known, part, texts)
-        if own == texts.keys():
-            return own
-        listed, known = TopicVersions(), {}
+        archived_texts = {ref: text for ref in archived.refs if (text := self._archive.text(ref)) is not None}
+        belonging = _belonging_to(archived.only(archived_texts.keys()), archived_texts, part, texts)
+        if belonging == texts.keys():
+            return belonging
+        listed, listed_texts = TopicVersions(), dict[SchemaRef, str]()
         for version in self._all_versions(topic):
-            listed, known[version.ref] = listed.with_version(topic, version), version.text
-        own |= _belonging_to(listed, known, part, texts)
-        strange = texts.keys() - own
-        return own | {ref for ref in strange if self._is_in_subject_of_name(topic, ref, texts[ref])}
+            listed, listed_texts[version.ref] = listed.with_version(topic, version), version.text
+        belonging |= _belonging_to(listed, listed_texts, part, texts)
+        strange = texts.keys() - belonging
+        return belonging | {ref for ref in strange if self._is_in_subject_of_name(topic, ref, texts[ref])}
 
     def _is_in_subject_of_name(self, topic: str, ref: SchemaRef, text: str) -> bool:
         """Return whether `<topic>-<record name>` has it, a subject as TopicRecordNameStrategy names them."""
@@ -268,12 +268,12 @@ class WriterSchemas:
 
 def _belonging_to(
     versions: TopicVersions,
-    known: Mapping[SchemaRef, str],
+    version_texts: Mapping[SchemaRef, str],
     part: RecordPart,
     texts: Mapping[SchemaRef, str],
 ) -> frozenset[SchemaRef]:
     """Return the `texts` that are among the `versions` of this part, or whose records are named alike."""
-    names = _names_in_subjects(versions, known)
+    names = _names_in_subjects(versions, version_texts)
     numbers = versions.keys if part is RecordPart.KEY else versions.values
     return frozenset(
         ref for ref, text in texts.items() if numbers.get(ref) is not None or names.hold(part, text)

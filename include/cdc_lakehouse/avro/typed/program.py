@@ -41,13 +41,13 @@ class Program:
             over = over_text_budget(self.text_size.of_column(column), end - start, fits)
             if over is not None:
                 kept = Spread(~over)
-                values, sound = self._converted(column.take(pa.array(kept.rows)), fits[kept.rows])
+                values, sound = self._convert_column(column.take(pa.array(kept.rows)), fits[kept.rows])
                 fits = ~over
                 fits[kept.rows] = sound
                 return spread_out(values, kept), fits
-        return self._converted(column, fits)
+        return self._convert_column(column, fits)
 
-    def _converted(self, column: pa.Array, fits: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+    def _convert_column(self, column: pa.Array, fits: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         for step in self.steps:
             column, refused = step(column)
             if refused is not None:
