@@ -21,7 +21,7 @@ from compose_files import (  # type: ignore[import-not-found]
 
 from cdc_lakehouse import __version__, contract
 from cdc_lakehouse.config.kafka_settings import java_kafka_settings, librdkafka_settings
-from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import (
     Role,
     connection_from_environment,

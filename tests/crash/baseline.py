@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.config.kafka_settings import java_kafka_settings
-from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import Role, connection_from_environment
 from cdc_lakehouse.lake.rows import read_rows
 from cdc_lakehouse.lake.snapshot import newest_snapshot

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import (
     Connection,
     Role,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_lakehouse.config.registry_settings import RegistrySettings
+from cdc_lakehouse.config.rest_settings import RestSettings
 from cdc_lakehouse.config.source_settings import SourceSettings
 from cdc_lakehouse.config.storage_settings import S3Access, StorageSettings
 from cdc_lakehouse.preflight.encryption import (
+    connect_encryption,
     kafka_encryption,
     lake_encryption,
     registry_encryption,
@@ -65,7 +66,22 @@ def test_a_kafka_that_is_not_encrypted_is_warned_of(bootstrap, protocol, mechani
     ],
 )
 def test_a_login_that_goes_to_a_registry_in_the_clear_is_warned_of(url, login, warns):
-    assert bool(list(registry_encryption(RegistrySettings(url, login, "pw")))) is warns
+    assert bool(list(registry_encryption(RestSettings(url, login, "pw")))) is warns
+
+
+@pytest.mark.parametrize(
+    ("url", "login", "expected"),
+    [
+        ("https://connect.example", "me", []),
+        ("http://127.0.0.1:8083", "me", []),
+        ("http://connect.example:8083", None, ["the settings"]),
+        ("http://connect.example:8083", "me", ["its login and the settings"]),
+    ],
+)
+def test_a_kafka_connect_that_is_not_encrypted_is_warned_of(url, login, expected):
+    found = connect_encryption(RestSettings(url, login, "pw"))
+
+    assert [each.sentence.partition(" of connectors")[0] for each in found] == expected
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import httpx
 import pytest
 from registry_server import FakeRegistry  # type: ignore[import-not-found]
 
-from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import Connection, Role, connection_from_environment
 from cdc_lakehouse.contract import ENV_CONNECTION_REGISTRY
 from cdc_lakehouse.errors import MissingConnectionError, RegistryUnavailableError
 from cdc_lakehouse.preflight.greeting import greet_registry
-from cdc_lakehouse.registry.access import http_client
 from cdc_lakehouse.registry.client import SchemaRegistry
+from cdc_lakehouse.rest_client import http_client
 from certificates import Authority, authority  # type: ignore[import-not-found]
 from oauth_server import CLIENT_ID, CLIENT_SECRET, OAuthServer  # type: ignore[import-not-found]
 

@@ -12,7 +12,7 @@ import pytest
 from registry_server import FakeRegistry  # type: ignore[import-not-found]
 
 from cdc_lakehouse.avro.writer import writer_schema
-from cdc_lakehouse.config.registry_settings import RegistrySettings
+from cdc_lakehouse.config.rest_settings import RestSettings
 from cdc_lakehouse.errors import NotSupportedYetError, RegistryUnavailableError
 from cdc_lakehouse.registry.client import SchemaRegistry
 from cdc_lakehouse.registry.versions import Version
@@ -190,7 +190,7 @@ def test_its_name_is_readable_and_the_same_for_every_spelling_of_its_url():
 
 
 def test_login_and_password_are_sent(fake):
-    SchemaRegistry(RegistrySettings(fake.url, "me", "word")).schema(5)
+    SchemaRegistry(RestSettings(fake.url, "me", "word")).schema(5)
     assert fake.authorizations == ["Basic bWU6d29yZA=="]
 
 

@@ -17,7 +17,7 @@ from cdc_lakehouse.bronze.sharing import share_out
 from cdc_lakehouse.bronze.together import SharedDrain
 from cdc_lakehouse.config.kafka_settings import bootstrap_servers, java_kafka_settings, librdkafka_settings
 from cdc_lakehouse.config.models import Table
-from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.lake.lag import count_offsets

@@ -10,7 +10,7 @@ from cdc_lakehouse.application.per_table import UnfinishedError, each_table
 from cdc_lakehouse.bronze.closing import close_cases
 from cdc_lakehouse.bronze.replay import TableReplay
 from cdc_lakehouse.config.models import Table
-from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.quarantine import open_cases

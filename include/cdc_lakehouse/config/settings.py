@@ -49,7 +49,7 @@ _EXTRA_KEYS = {
     Role.REGISTRY: (*CERTIFICATE_KEYS, *OAUTH_KEYS),
     Role.STORAGE: ("root", "endpoint", "region", "ca_pem", "mask_secret"),
     Role.SOURCE: ("database", "sslmode", "sslrootcert", "slot", "offsets_topic"),
-    Role.CONNECT: (),
+    Role.CONNECT: (*CERTIFICATE_KEYS, *OAUTH_KEYS),
 }
 _KEYS = ("host", "port", "login", "password", "extra")
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import httpx
 
-from cdc_lakehouse.config.connect_settings import ConnectSettings, connect_settings
+from cdc_lakehouse.config.rest_settings import RestSettings, connect_settings
 from cdc_lakehouse.config.settings import Connection
 from cdc_lakehouse.debezium.unavailable import PLACEHOLDER, PLACEHOLDER_SETTING, placeholder_bytes
 from cdc_lakehouse.errors import ConnectUnavailableError, PlaceholderDiffersError
+from cdc_lakehouse.rest_client import http_client, reason_of
 
 RUNNING = "RUNNING"
 _TIMEOUT_SECONDS = 5.0
@@ -111,12 +112,11 @@ def read_connectors(
     Raises `ConnectUnavailableError` where another try may succeed, else the problem of the connection.
     """
     settings = connect_settings(connection)
-    auth = (settings.login, settings.password or "") if settings.login else None
     try:
-        with httpx.Client(auth=auth, timeout=_TIMEOUT_SECONDS, transport=transport) as client:
+        with http_client(settings, timeout_seconds=_TIMEOUT_SECONDS, transport=transport) as client:
             answer = client.get(f"{settings.url}/connectors", params={"expand": ["info", "status"]})
     except httpx.HTTPError as exc:
-        raise ConnectUnavailableError(url=settings.url, reason=type(exc).__name__) from exc
+        raise ConnectUnavailableError(url=settings.url, reason=reason_of(exc)) from exc
     if answer.status_code in (401, 403):
         raise connection.problem(f"Kafka Connect refuses its login (HTTP {answer.status_code})")
     if answer.status_code == 409 or answer.status_code >= 500:
@@ -149,5 +149,5 @@ def _parse_part(name: str, document: Mapping[str, Any]) -> Part:
     return Part(name, str(document["state"]), tuple(_EXCEPTION.findall(trace)))
 
 
-def _describe_stranger(settings: ConnectSettings, answer: httpx.Response) -> str:
+def _describe_stranger(settings: RestSettings, answer: httpx.Response) -> str:
     return f"{settings.url} does not answer like Kafka Connect (HTTP {answer.status_code})"

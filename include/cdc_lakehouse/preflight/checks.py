@@ -9,7 +9,7 @@ from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.mask_secret import mask_secret
 from cdc_lakehouse.config.models import Pipeline
-from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.rest_settings import connect_settings, registry_settings
 from cdc_lakehouse.config.settings import (
     Connection,
     Role,
@@ -26,6 +26,7 @@ from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.discovery import discover, needs_topics
 from cdc_lakehouse.preflight.connector import connector_findings, missing_connector
 from cdc_lakehouse.preflight.encryption import (
+    connect_encryption,
     kafka_encryption,
     lake_encryption,
     registry_encryption,
@@ -137,6 +138,7 @@ def _check_connectors(
             "Make a connection lakehouse_connect with the URL of Kafka Connect's REST interface.",
         )
         return
+    yield from connect_encryption(connect_settings(connection))
     known = connectors_by_prefix(read_connectors(connection))
     prefixes = {prefix_and_relation(topic)[0] for table in pipeline.tables for topic in table.topics}
     for prefix in sorted(prefixes):

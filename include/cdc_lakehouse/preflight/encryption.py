@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from cdc_lakehouse.config.registry_settings import RegistrySettings
+from cdc_lakehouse.config.rest_settings import RestSettings
 from cdc_lakehouse.config.source_settings import SourceSettings
 from cdc_lakehouse.config.storage_settings import StorageSettings
 from cdc_lakehouse.config.tls_settings import is_loopback
@@ -35,12 +35,22 @@ def kafka_encryption(settings: dict[str, str]) -> Iterator[Finding]:
     )
 
 
-def registry_encryption(settings: RegistrySettings) -> Iterator[Finding]:
+def registry_encryption(settings: RestSettings) -> Iterator[Finding]:
     parts = urlsplit(settings.url)
     if parts.scheme == "https" or settings.login is None or is_loopback(parts.hostname or ""):
         return
     sentence = f"its login is sent in the clear to {settings.url}"
     yield Finding.warning("registry", sentence, "Use https, with `ca_pem` for an authority of your own.")
+
+
+def connect_encryption(settings: RestSettings) -> Iterator[Finding]:
+    parts = urlsplit(settings.url)
+    if parts.scheme == "https" or is_loopback(parts.hostname or ""):
+        return
+    login = "" if settings.login is None else "its login and "
+    settings_of_connectors = f"{login}the settings of connectors, which may hold passwords,"
+    sentence = f"{settings_of_connectors} are sent in the clear by {settings.url}"
+    yield Finding.warning("connect", sentence, "Use https, with `ca_pem` for an authority of your own.")
 
 
 def lake_encryption(storage: StorageSettings) -> Iterator[Finding]:

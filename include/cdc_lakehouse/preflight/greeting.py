@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import httpx
 
-from cdc_lakehouse.config.registry_settings import registry_settings
+from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import Connection
 from cdc_lakehouse.errors import RegistryUnavailableError
-from cdc_lakehouse.registry.access import http_client, reason_of
+from cdc_lakehouse.rest_client import http_client, reason_of
 
 _TIMEOUT_SECONDS = 10.0
 

@@ -16,12 +16,12 @@ import httpx
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef
-from cdc_lakehouse.config.registry_settings import RegistrySettings
+from cdc_lakehouse.config.rest_settings import RestSettings
 from cdc_lakehouse.errors import NotSupportedYetError, RegistryUnavailableError
-from cdc_lakehouse.registry.access import http_client, reason_of
 from cdc_lakehouse.registry.naming import registry_name
 from cdc_lakehouse.registry.references import with_references
 from cdc_lakehouse.registry.versions import Version
+from cdc_lakehouse.rest_client import http_client, reason_of
 
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 _ABSENT = frozenset({404})
@@ -62,7 +62,7 @@ class SchemaRegistry:
 
     def __init__(
         self,
-        registry: str | RegistrySettings,
+        registry: str | RestSettings,
         *,
         timeout_seconds: float = 10.0,
         answer_seconds: float = 60.0,
@@ -71,7 +71,7 @@ class SchemaRegistry:
         rest_seconds: float = 30.0,
     ) -> None:
         """`registry`: its connection, or the URL of one that asks for no login."""
-        settings = RegistrySettings(registry) if isinstance(registry, str) else registry
+        settings = RestSettings(registry) if isinstance(registry, str) else registry
         self._url = settings.url.rstrip("/")
         self._client = http_client(settings, timeout_seconds=timeout_seconds)
         self._client.headers["Accept"] = _ACCEPT

@@ -1,4 +1,4 @@
-"""The connection to a schema registry in the words of its client."""
+"""The connections to services that speak REST: the schema registry, and Kafka Connect, which is optional."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cdc_lakehouse.config.tls_settings import Certificates, OAuthClient, certifi
 
 
 @dataclass(frozen=True, slots=True)
-class RegistrySettings:
-    """Address, login and certificates of the schema registry."""
+class RestSettings:
+    """Address, login and certificates of a service."""
 
     url: str
     login: str | None = None
@@ -20,13 +20,22 @@ class RegistrySettings:
     """Client whose tokens replace login and password."""
 
 
-def registry_settings(connection: Connection) -> RegistrySettings:
+def registry_settings(connection: Connection) -> RestSettings:
     """Return the settings of the registry. Raises for certificates that its URL would not use."""
-    url = url_of(connection, example="http://registry.example:8080/apis/ccompat/v7")
+    return _read_settings(connection, example="http://registry.example:8080/apis/ccompat/v7")
+
+
+def connect_settings(connection: Connection) -> RestSettings:
+    """Return the settings of Kafka Connect. Raises for certificates that its URL would not use."""
+    return _read_settings(connection, example="http://connect.example:8083")
+
+
+def _read_settings(connection: Connection, *, example: str) -> RestSettings:
+    url = url_of(connection, example=example)
     shown = certificates(connection)
     if shown and not url.startswith("https:"):
         raise connection.problem("it has certificates that a URL with http:// would not use")
-    return RegistrySettings(
+    return RestSettings(
         url=url,
         login=connection.login,
         password=connection.password,

@@ -1,4 +1,4 @@
-"""The HTTP client of a registry: certificates, login or tokens, and why there was no answer."""
+"""The HTTP client of a registry or of Kafka Connect: certificates, login or tokens, and what failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Generator
 
 import httpx
 
-from cdc_lakehouse.config.registry_settings import RegistrySettings
+from cdc_lakehouse.config.rest_settings import RestSettings
 from cdc_lakehouse.config.tls_settings import Certificates, OAuthClient
 
 _SECONDS_BEFORE_THE_END = 30.0
@@ -64,7 +64,7 @@ class OAuthTokens(httpx.Auth):
 
 
 def http_client(
-    settings: RegistrySettings, *, timeout_seconds: float, transport: httpx.BaseTransport | None = None
+    settings: RestSettings, *, timeout_seconds: float, transport: httpx.BaseTransport | None = None
 ) -> httpx.Client:
     """Return a client that follows redirects; httpx shows the login only to the host of the connection.
 
@@ -101,9 +101,7 @@ def reason_of(exc: httpx.HTTPError | httpx.InvalidURL) -> str:
     return type(exc).__name__
 
 
-def _choose_auth(
-    settings: RegistrySettings, *, timeout_seconds: float
-) -> httpx.Auth | tuple[str, str] | None:
+def _choose_auth(settings: RestSettings, *, timeout_seconds: float) -> httpx.Auth | tuple[str, str] | None:
     if settings.oauth is not None:
         return OAuthTokens(settings.oauth, timeout_seconds=timeout_seconds)
     return None if settings.login is None else (settings.login, settings.password or "")
