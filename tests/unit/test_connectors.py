@@ -56,6 +56,15 @@ def read(document: object, status: int = 200) -> tuple[Connector, ...]:
     )
 
 
+def test_a_line_of_a_message_is_no_exception_whatever_it_looks_like():
+    """Messages of databases have several lines, and some of them show the row."""
+    trace = "a.ConnectException: it failed\nCaused by: b.Error: the row\njohn.doe: 4711\nmail.example.Smith\n"
+    (connector,) = read({"shop": answer("RUNNING", task("FAILED", trace=trace))})
+
+    assert connector.problem == "connector shop: task 0 is FAILED (ConnectException, caused by Error)"
+    assert connector.parts[1].exceptions == ("a.ConnectException", "b.Error")
+
+
 def test_connectors_are_asked_for_in_one_call_with_the_login():
     seen = []
 

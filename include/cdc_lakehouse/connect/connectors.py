@@ -21,7 +21,10 @@ from cdc_lakehouse.rest_client import http_client, reason_of
 
 RUNNING = "RUNNING"
 _TIMEOUT_SECONDS = 5.0
-_EXCEPTION = re.compile(r"^(?:Caused by: )?((?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*)(?::|\s*$)", re.MULTILINE)
+_EXCEPTION = re.compile(
+    r"(?:\A|^Caused by: )((?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*)(?::|\s*$)", re.MULTILINE
+)
+"""The exception of a trace and its causes; other lines may be those of a message, with values of rows."""
 _PREFIX_SETTINGS = ("topic.prefix", "database.server.name")
 """The setting that topics are named after, and its name before Debezium 2."""
 
