@@ -62,6 +62,35 @@ def test_an_exception_below_a_line_that_nobody_misses_is_not_told():
     assert relay.read("java.io.IOException: broken pipe") is None
 
 
+@pytest.mark.parametrize("above", ["INFO", "WARN"])
+@pytest.mark.parametrize(
+    "last_words",
+    [
+        'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space',
+        "Terminating due to java.lang.OutOfMemoryError: Java heap space",
+        "Fatal Python error: Aborted",
+        "terminate called without an active exception",
+        "Segmentation fault (core dumped)",
+        "Killed",
+        "# There is insufficient memory for the Java Runtime Environment to continue.",
+    ],
+)
+def test_what_a_dying_process_writes_is_shown_below_any_line_of_spark(above, last_words):
+    relay = LogRelay()
+    relay.read(f"26/01/31 10:00:00 {above} TaskSetManager: Starting task")
+    assert relay.read(last_words) == (logging.ERROR, last_words)
+
+
+def test_the_cause_of_an_exception_that_ends_the_driver_is_shown_below_it():
+    relay = LogRelay()
+    relay.read("26/01/31 10:00:00 INFO SparkContext: Running")
+    relay.read('Exception in thread "main" org.apache.spark.SparkException: no master')
+    assert relay.read("Caused by: java.net.UnknownHostException: master") == (
+        logging.ERROR,
+        "Caused by: java.net.UnknownHostException: master",
+    )
+
+
 def test_a_value_in_a_line_of_spark_is_withheld():
     line = "26/01/31 10:00:00 WARN TaskSetManager: Lost task: java.lang.RuntimeException: bad 'alice' here"
     assert LogRelay().read(line) == (

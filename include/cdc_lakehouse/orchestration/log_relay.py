@@ -24,13 +24,19 @@ _NOISE = re.compile(
     r"|To adjust logging level use |WARNING: Using incubator modules|Using properties file: |:: )"
 )
 _PYTHON_TRACEBACK = "Traceback (most recent call last):"
+_LAST_WORDS = re.compile(
+    r'#|Exception in thread "|Terminating due to java\.lang\.OutOfMemoryError|java\.lang\.OutOfMemoryError'
+    r"|Fatal Python error: |Killed$|Aborted|Segmentation fault|terminate called |\*\*\* |%[0-4]\|"
+)
+"""How the JVM, Python, a shell, C libraries and librdkafka begin what they write when a process dies."""
 
 
 class LogRelay:
-    """Turns line after line into (level, text); None for what nobody misses.
+    """Turn line after line into (level, text); None for noise.
 
-    What the JVM says of an exception is told in one line per exception, without its frames and without the
-    values that its message may quote. The frames of an unexpected failure are in our own traceback.
+    An exception of the JVM becomes one line, without its frames and without the values that its message may
+    quote. The frames of an unexpected failure are in our own traceback. What a dying process writes is always
+    shown: nothing else says why it left no result.
     """
 
     def __init__(self) -> None:
@@ -47,6 +53,9 @@ class LogRelay:
         if spark is not None:
             self._level_above = _SPARK_LEVEL[spark[1]]
             return self._if_warning(self._level_above, f"spark: {log_line_without_values(spark['text'])}")
+        if _LAST_WORDS.match(line):
+            self._level_above = logging.ERROR
+            return logging.ERROR, log_line_without_values(line)
         if self._level_above is not None and line != _PYTHON_TRACEBACK:
             return self._continued(self._level_above, line)
         self._level_above = None
@@ -55,9 +64,8 @@ class LogRelay:
         return logging.INFO, log_line_without_values(line)
 
     def _continued(self, level: int, line: str) -> tuple[int, str] | None:
-        """Part of a message of many lines: any of them may be part of a value. A dying JVM writes `#`."""
-        shown = is_thrown(line) or line.startswith("#")
-        return self._if_warning(level, log_line_without_values(line)) if shown else None
+        """Return an exception below a line of Spark; any other line there may be part of a value."""
+        return self._if_warning(level, log_line_without_values(line)) if is_thrown(line) else None
 
     @staticmethod
     def _if_warning(level: int, text: str) -> tuple[int, str] | None:
