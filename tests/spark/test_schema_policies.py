@@ -259,6 +259,20 @@ def test_a_dropped_column_is_told_once_and_again_when_it_comes_back(chain):
     assert [line[:2] for line in logged(chain)] == [("dropped", "b"), ("sent_again", "b"), ("added", "c")]
 
 
+def test_a_block_of_older_events_that_is_sent_again_hides_no_dropped_column(chain):
+    both, one = shapes({"a": "int", "b": "int"}, {"a": "int"})
+    know(chain, both)
+    first = [record(both, 0, 1, a=1, b=1), record(both, 1, 2, a=2, b=2)]
+    chain.ingest(SHAPED, first)
+    chain.merge(SHAPED)
+    know(chain, one)
+    chain.ingest(SHAPED, [record(one, 2, 1, op="u", a=3), replace(first[1], offset=3)])
+    result = chain.merge(SHAPED)
+
+    assert result.counts["columns_dropped"] == 1
+    assert rows(chain) == {1: {"a": 3, "b": 1}, 2: {"a": 2, "b": 2}}
+
+
 def test_a_default_reaches_all_rows_once_though_the_first_attempt_was_killed(chain, monkeypatch):
     old, new, loose = shapes({"a": "int"}, {"a": "int", "b": "int=7!"}, {"a": "int", "b": "int=7"})
     know(chain, old)

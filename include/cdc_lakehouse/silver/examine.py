@@ -60,12 +60,12 @@ class WorkFacts:
     """Whether a transaction names two commits before it."""
     deletes: int = 0
     newest_writers: Mapping[str, SchemaRef] = field(default_factory=dict)
-    """Topic -> value schema of its newest event, where that has a number."""
+    """Topic -> value schema of its newest event, for schemas with a number."""
     snapshot_rows: int = 0
     """Rows that a full snapshot read: older than any streamed event of their epoch, whatever their commits
     say."""
     reads: int = 0
-    """Rows that any snapshot read."""
+    """Number of rows that any snapshot read."""
 
     @property
     def events(self) -> int:
@@ -165,7 +165,8 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
         F.max("highest_streamed").alias("highest_streamed"),
         F.max_by("last_commit", "last_offset").alias("last_commit"),
         F.max("ended").alias("ended"),
-        F.max_by("writer", "last_row").alias("writer"),
+        # By position: a block of older events that is sent again has the highest offsets.
+        F.max_by("writer", F.struct("highest_commit", "last_row")).alias("writer"),
     )
     found: list[Row] = by_partition.collect()
     return found
@@ -195,7 +196,7 @@ def _turned_back(row: Row) -> bool:
 
 
 def _newest_writers(epochs: list[Row]) -> dict[str, SchemaRef]:
-    """Of the partition that has come furthest in the source's log."""
+    """Return them by topic, from the partition that is furthest in the source's log."""
     in_order = sorted(epochs, key=lambda row: (row[SOURCE_EPOCH], row["highest_commit"]))
     newest = {row["topic"]: row["writer"] for row in in_order}
     return {topic: writer for topic, writer in newest.items() if writer is not None}
