@@ -90,7 +90,7 @@ class Carrier:
         )
 
     def _is_of_one_topic(self) -> Column:
-        """Two servers that share a table may have something else at the same place of their logs."""
+        """Return whether both events are of one topic: places in the logs of two servers do not compare."""
         name = self.columns.topic
         if name is None:
             return F.lit(True)

@@ -30,7 +30,7 @@ def but_of_keys(events: DataFrame, keys: DataFrame) -> DataFrame:
 def with_followers(keys: DataFrame, events: DataFrame, *, topic: str | None) -> DataFrame:
     """`keys`, and those that their rows had later and took untold values along to (`silver.folding.carry`).
 
-    `events` are all that bronze holds; `topic` names the part of their keys that is their topic, if one is.
+    `events` are all events of bronze; `topic` is the name of the key part that is the topic, if there is one.
     """
     found = newest = keys.distinct().localCheckpoint()
     is_move = (F.col("op") == Operation.CREATE) & (F.size("unavailable") > 0)

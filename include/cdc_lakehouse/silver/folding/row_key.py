@@ -19,13 +19,13 @@ def key_of(columns: Sequence[str], *, table: str = "") -> Column:
 
 
 def key_in_types_of(columns: Sequence[source.Column]) -> Column:
-    """Return the key of rows of a stored table, in the types that these columns of an event's key have.
+    """Return the key of rows of a stored table, cast to the types of these columns of an event's key.
 
-    A key that widened reaches silver and its tombstones later than bronze, and Spark compares no two
-    structs of different types.
+    Bronze has a widened key before silver and its tombstones do, and Spark cannot compare structs of
+    different types.
     """
     return F.struct(*key_values_in_types_of(columns)).alias("key")
 
 
 def key_values_in_types_of(columns: Sequence[source.Column]) -> list[Column]:
-    return [F.col(quoted(each.name)).cast(from_arrow_type(each.type)).alias(each.name) for each in columns]
+    return [F.col(quoted(part.name)).cast(from_arrow_type(part.type)).alias(part.name) for part in columns]

@@ -1,7 +1,7 @@
 """Which rows of a history a merge changes (`cdc-semantics` §9).
 
-Keys whose new events all stand behind what silver has of them go on from silver's row. The others are cut
-anew from all that bronze holds, which makes the same of them whatever came first.
+A key whose new events are all newer than silver's row of it continues from that row. Any other key is recut
+from all of its events in bronze, which gives the same versions whatever arrived first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SPAN = (
     "_cdc_tx_id",
     "_cdc_to_tx_id",
 )
-"""Columns of a version that say from where to where it stands."""
+"""Columns of a version with its beginning and its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Cutting:
     silver: DataFrame
     """Before the merge."""
     whole: bool
-    """Whether all keys are cut anew."""
-    mended: DataFrame | None = None
-    """Rows of the history whose times were mended, as they are in `history` and not on disk."""
+    """Whether all keys are recut."""
+    corrected: DataFrame | None = None
+    """Rows of the history whose times were corrected: as they are in `history`, which differs from disk."""
 
     @property
     def keys(self) -> Sequence[str]:
@@ -69,130 +69,144 @@ class Cutting:
     def rows(self) -> DataFrame:
         """What the history gets: its own columns, and whether the row goes."""
         known = KnownRows(self.history, self.keys)
-        keys = self._keys_to_cut_anew(known)
-        anew, goes_on = self._events(keys)
-        lacking = {*self.changes.facts.unavailable, *(() if anew is None else unavailable_in(anew))}
-        endings = self._endings(is_anew=anew is not None)
+        recut, continued = self._split_events(self._keys_to_recut(known))
+        lacking = {*self.changes.facts.unavailable, *(() if recut is None else unavailable_in(recut))}
+        endings = self._endings(recuts=recut is not None)
         names = [*source_types(self.schema)]
         dropped = frozenset(self.changes.work.dropped.treated)
-        reads = anew is not None or self.changes.facts.reads > 0
+        reads = recut is not None or self.changes.facts.reads > 0
         cut = Versions(self.keys, names, sorted(lacking), self.tracked, reads, dropped)
-        spans = self._spans(anew, goes_on)
-        steps = self._steps(anew, goes_on, spans, lacking=sorted(lacking))
+        spans = self._spans(recut, continued)
+        steps = self._steps(recut, continued, spans, lacking=sorted(lacking))
         versions = in_time(cut.of(steps, endings), spans, self.keys).localCheckpoint()
-        found = [as_rows(versions)]
-        if anew is not None:
-            found.append(known.replaced(versions, anew))
+        parts = [as_rows(versions)]
+        if recut is not None:
+            parts.append(known.replaced(versions, recut))
         if self._may_end():
             fresh = new_endings(endings, before=self.before.cleared)
-            found.append(known.but_of(versions, anew).ended(fresh, self._alive()))
-        rows = reduce(DataFrame.unionByName, found)
-        if self.mended is None:
+            parts.append(known.but_of(versions, recut).ended(fresh, self._alive()))
+        rows = reduce(DataFrame.unionByName, parts)
+        if self.corrected is None:
             return rows
         rows = rows.localCheckpoint()
-        left = KnownRows(self.mended, self.keys).but_of(rows, None).rows
+        left = KnownRows(self.corrected, self.keys).but_of(rows, None).rows
         return rows.unionByName(left.withColumn(GOES, F.lit(False)))
 
     def removal(self, rows: DataFrame) -> Removal:
-        """Return how many keys would have no open version any more, if the history gets `rows`."""
+        """Return how many keys would lose their open version if the history got `rows`."""
         keys = [quoted(name) for name in self.keys]
         is_open = F.col("_cdc_to").isNull()
         were_open = self.history.where(is_open).select(*keys, "_cdc_from", "_cdc_tx_id")
-        goes_on = rows.where(is_open & ~F.col(GOES)).select(*keys)
-        ends = rows.where(~is_open | F.col(GOES)).select(*keys, "_cdc_from", "_cdc_tx_id")
-        ended = _without(_those_in(were_open, ends), goes_on)
+        still_open = rows.where(is_open & ~F.col(GOES)).select(*keys)
+        closed = rows.where(~is_open | F.col(GOES)).select(*keys, "_cdc_from", "_cdc_tx_id")
+        ended = _rows_not_in(_rows_in(were_open, closed), still_open)
         return Removal(ended.count(), of=were_open.count(), where="the history", causes=("it is cut anew",))
 
-    def _events(self, keys: DataFrame | None) -> tuple[DataFrame | None, DataFrame | None]:
-        """Of `keys`, which are cut anew, and of those that go on. With `whole` all are cut anew."""
-        looked = self.changes.work
-        held = events(looked.rows)
-        if self.whole:
-            return with_one_commit(held, recommitted(held)), None
-        if keys is None or keys.isEmpty():
-            return None, looked.events
-        own = of_keys(held, keys).localCheckpoint()
-        return with_one_commit(own, recommitted(own)), but_of_keys(looked.events, keys)
+    def _split_events(self, keys: DataFrame | None) -> tuple[DataFrame | None, DataFrame | None]:
+        """Return all events of `keys`, which are recut, and the new events of all other keys.
 
-    def _keys_to_cut_anew(self, known: KnownRows) -> DataFrame | None:
-        """Those whose past has changed, and those whose versions cross a snapshot that is complete by now."""
+        With `whole` every key is recut.
+        """
+        work = self.changes.work
+        of_bronze = events(work.rows)
+        if self.whole:
+            return with_one_commit(of_bronze, recommitted(of_bronze)), None
+        if keys is None or keys.isEmpty():
+            return None, work.events
+        recut = of_keys(of_bronze, keys).localCheckpoint()
+        return with_one_commit(recut, recommitted(recut)), but_of_keys(work.events, keys)
+
+    def _keys_to_recut(self, known: KnownRows) -> DataFrame | None:
+        """Return keys whose past has changed, and keys with a version across a snapshot that is now complete.
+
+        None where every key is recut.
+        """
         if self.whole:
             return None
-        looked, facts, cleared = self.changes.work, self.changes.facts, self.before.cleared
-        found = [unfinished_keys(self.history, self.keys)]
-        if looked.keys is not None:
-            found.append(looked.keys)
+        work, facts, cleared = self.changes.work, self.changes.facts, self.before.cleared
+        parts = [unfinished_keys(self.history, self.keys)]
+        if work.keys is not None:
+            parts.append(work.keys)
         if facts.snapshot_rows and cleared is not None and cleared.position[0] > 0:
-            found.append(_late_reads(looked.events, epoch=cleared.position[0]))
+            parts.append(_keys_of_late_reads(work.events, epoch=cleared.position[0]))
         if facts.ended is not None or self.before.complete is not None:
-            fresh = new_endings(self._endings(is_anew=True), before=cleared)
-            found.append(known.crossed(fresh, self._alive()))
-        return reduce(DataFrame.unionByName, found).distinct().localCheckpoint()
+            fresh = new_endings(self._endings(recuts=True), before=cleared)
+            parts.append(known.crossed(fresh, self._alive()))
+        return reduce(DataFrame.unionByName, parts).distinct().localCheckpoint()
 
-    def _spans(self, anew: DataFrame | None, goes_on: DataFrame | None) -> DataFrame:
-        """From where to where the known versions stand of the keys that change: narrow rows, read once.
+    def _spans(self, recut: DataFrame | None, continued: DataFrame | None) -> DataFrame:
+        """Return the place and times of each known version of the keys that change: narrow rows, read once.
 
-        Of keys that are cut anew one ends at the first event that bronze holds, at the latest.
+        A version of a recut key ends at the first event of that key in bronze, at the latest. With them come
+        the values that silver has lost (`on_dropped_column: as_null`).
         """
-        columns = (*_SPAN, *(quoted(name) for name in self.keys))
+        columns = (*_SPAN, *map(quoted, self.keys), *map(quoted, self._emptied))
         rows = self.history.select(*columns).alias("known")
         same = key_of(self.keys, table="known").eqNullSafe(F.col("cut.key"))
         if not self.whole:
-            both = [each.select("key") for each in (anew, goes_on) if each is not None]
-            wanted = reduce(DataFrame.unionByName, both).distinct().alias("cut")
-            rows = rows.join(wanted, same, "left_semi").localCheckpoint().alias("known")
-        return rows if anew is None else KnownRows(rows, self.keys).cut_short(anew)
+            both = [part.select("key") for part in (recut, continued) if part is not None]
+            changed = reduce(DataFrame.unionByName, both).distinct().alias("cut")
+            rows = rows.join(changed, same, "left_semi").localCheckpoint().alias("known")
+        return rows if recut is None else KnownRows(rows, self.keys).cut_short(recut)
+
+    @property
+    def _emptied(self) -> Sequence[str]:
+        """Columns that are NULL in silver because the source dropped them; versions keep their values."""
+        return [name for name in self.changes.work.dropped.nulls if name not in self.keys]
 
     def _steps(
         self,
-        anew: DataFrame | None,
-        goes_on: DataFrame | None,
+        recut: DataFrame | None,
+        continued: DataFrame | None,
         spans: DataFrame,
         *,
         lacking: Sequence[str],
     ) -> DataFrame:
-        own = reduce(DataFrame.unionByName, [each for each in (anew, goes_on) if each is not None])
+        both = reduce(DataFrame.unionByName, [part for part in (recut, continued) if part is not None])
         steps = Steps(self.changes.columns, self.schema)
-        found = steps.of_events(own)
-        if lacking and (anew is not None or self.changes.facts.moves):
-            held = events(self.changes.work.rows)
-            carrier = Carrier(held, self.changes.columns, lacking=lacking, cleared=None)
-            found = steps.with_moves(found, own, carrier)
-        if goes_on is None:
-            return found
-        wanted = goes_on.select(F.col("key").alias(_WANTED)).distinct()
+        of_events = steps.of_events(both)
+        if lacking and (recut is not None or self.changes.facts.moves):
+            of_bronze = events(self.changes.work.rows)
+            carrier = Carrier(of_bronze, self.changes.columns, lacking=lacking, cleared=None)
+            of_events = steps.with_moves(of_events, both, carrier)
+        if continued is None:
+            return of_events
+        wanted = continued.select(F.col("key").alias(_WANTED)).distinct()
         base = self._alive().join(wanted, key_of(self.keys).eqNullSafe(F.col(_WANTED)), "left_semi")
-        return found.unionByName(steps.of_silver(base, spans))
+        return of_events.unionByName(steps.of_silver(base, spans, emptied=self._emptied))
 
     def _alive(self) -> DataFrame:
         if DELETED not in self.silver.columns:
             return self.silver
         return self.silver.where(~F.coalesce(F.col(DELETED), F.lit(False)))
 
-    def _endings(self, *, is_anew: bool) -> DataFrame:
+    def _endings(self, *, recuts: bool) -> DataFrame:
         rows, cleared = self.changes.work.rows, self.changes.applied.cleared
-        if cleared is None or not (is_anew or self._may_end()):
+        if cleared is None or not (recuts or self._may_end()):
             return no_endings(rows.sparkSession)
         return endings_in(rows, cleared=cleared)
 
     def _may_end(self) -> bool:
-        """Whether the work may tell of one."""
+        """Return whether the work may contain an ending."""
         facts = self.changes.facts
         return bool(facts.truncates) or facts.ended is not None or self.before.complete is not None
 
 
-def _late_reads(work: DataFrame, *, epoch: int) -> DataFrame:
-    """Keys of rows that come when their full snapshot is complete: their versions may have ended with it."""
+def _keys_of_late_reads(work: DataFrame, *, epoch: int) -> DataFrame:
+    """Return keys of rows that arrive after their full snapshot was complete.
+
+    Their versions may have ended with that snapshot.
+    """
     position = F.col(f"{PLACE}.position")
     return work.where((position["phase"] == 0) & (position["epoch"] <= epoch)).select("key")
 
 
-def _those_in(rows: DataFrame, others: DataFrame) -> DataFrame:
-    """Rows that `others` have too, NULL in a key being a value."""
+def _rows_in(rows: DataFrame, others: DataFrame) -> DataFrame:
+    """Return the rows that `others` contain too. NULL in a key is a value."""
     return rows.alias("one").join(others.alias("other"), _is_same(others.columns), "left_semi")
 
 
-def _without(rows: DataFrame, others: DataFrame) -> DataFrame:
+def _rows_not_in(rows: DataFrame, others: DataFrame) -> DataFrame:
     return rows.alias("one").join(others.alias("other"), _is_same(others.columns), "left_anti")
 
 

@@ -76,10 +76,10 @@ def first_ending(begun: Column, until: Column) -> Column:
 
 
 def new_endings(endings: DataFrame, *, before: Place | None) -> DataFrame:
-    """The same without the snapshots that were complete when the table was cleared up to `before`.
+    """Return `endings` without snapshots that were complete when the table was cleared up to `before`.
 
-    A version may go on behind the beginning of a snapshot that has read its row as it was, and is not to be
-    ended there by a merge that does not know of it.
+    A version continues across a snapshot that read its row unchanged. A later merge, which does not see that
+    read, must not end it there.
     """
     if before is None:
         return endings

@@ -17,7 +17,7 @@ from cdc_lakehouse.silver.history.rows import GOES
 def merge_history(
     session: SparkSession, uri: str, rows: DataFrame, *, keys: Sequence[str], fills: Mapping[str, Column]
 ) -> None:
-    """Write `rows`, and give the others what they lack of `fills`. A second call changes nothing."""
+    """Write `rows`, and put `fills` where other rows have no value. A second call changes nothing."""
     values = {quoted(name): F.col(f"f.{quoted(name)}") for name in rows.columns if name != GOES}
     same = F.lit(True)
     for name in (*keys, "_cdc_from", "_cdc_tx_id"):

@@ -35,39 +35,41 @@ class KnownRows:
         return KnownRows(left, self.keys)
 
     def crossed(self, endings: DataFrame, silver: DataFrame) -> DataFrame:
-        """Keys whose versions go on behind one of `endings`, where it is not certain that they should.
+        """Return keys with a version across one of `endings` that may have to end there.
 
-        It is certain of a row that silver has from the very snapshot: it was read as it was.
+        A row that silver took from that very snapshot was read unchanged: its version certainly continues.
         """
-        at, end = F.col("stands.at"), F.col(f"ending.{_END}")[PLACE]
+        at, end = F.col("current.at"), F.col(f"ending.{_END}")[PLACE]
         is_read = (at["position"]["phase"] == 0) & (at["position"]["epoch"] == end["position"]["epoch"])
-        goes_on = F.col("ending._cdc_to").isNull() & is_after(at, end) & ~is_read
-        found = self._endings_beside(silver, endings)
-        found = found.where(F.col("ending._cdc_to").isNotNull() | goes_on)
-        return found.select(key_of(self.keys, table="ending"))
+        changed_since = F.col("ending._cdc_to").isNull() & is_after(at, end) & ~is_read
+        across = self._join_endings(silver, endings)
+        doubtful = across.where(F.col("ending._cdc_to").isNotNull() | changed_since)
+        return doubtful.select(key_of(self.keys, table="ending"))
 
     def ended(self, endings: DataFrame, silver: DataFrame) -> DataFrame:
-        """Those that end at one of `endings`, with their new end; not those that `silver` has from behind it,
-        since a snapshot has read them as they were."""
-        end = F.col(f"ending.{_END}")
-        is_read = F.col("ending._cdc_to").isNull() & is_after(F.col("stands.at"), end[PLACE])
-        found = self._endings_beside(silver, endings).where(~is_read).select("ending.*")
-        names = [*self.keys, *_IDENTITY]
-        found = found.select(*(F.col(quoted(name)).alias(f"_cdc_same_{name}") for name in names), _END)
-        return self._ending_at(self.rows.join(found, self._is_same_version()), F.col(_END))
+        """Return the versions that end at one of `endings`, with their new end.
 
-    def _endings_beside(self, silver: DataFrame, endings: DataFrame) -> DataFrame:
-        """`ending`, which version ends where, and `stands.at`, as what its row stands in silver."""
+        A version whose row `silver` has from after the ending does not end: a snapshot read it unchanged.
+        """
+        end = F.col(f"ending.{_END}")
+        is_read = F.col("ending._cdc_to").isNull() & is_after(F.col("current.at"), end[PLACE])
+        ending = self._join_endings(silver, endings).where(~is_read).select("ending.*")
+        names = [*self.keys, *_IDENTITY]
+        ending = ending.select(*(F.col(quoted(name)).alias(f"_cdc_same_{name}") for name in names), _END)
+        return self._end_at(self.rows.join(ending, self._is_same_version()), F.col(_END))
+
+    def _join_endings(self, silver: DataFrame, endings: DataFrame) -> DataFrame:
+        """Return `ending`, the versions across an ending, beside `current.at`, the place of silver's row."""
         begun = place(F.col("_cdc_from"), F.col("_cdc_tx_id"))
         until = F.when(F.col("_cdc_to").isNotNull(), place(F.col("_cdc_to"), F.col("_cdc_to_tx_id")))
         narrow = [*(quoted(name) for name in self.keys), *_IDENTITY, "_cdc_to", "_cdc_to_tx_id"]
-        found = self.rows.select(*narrow).crossJoin(F.broadcast(endings))
-        found = found.withColumn(_END, first_ending(begun, until)).drop(ENDINGS)
-        # What is asked of an end would be put in the place of each mention of it, and grow beyond measure.
-        found = found.where(F.col(_END).isNotNull()).localCheckpoint().alias("ending")
+        versions = self.rows.select(*narrow).crossJoin(F.broadcast(endings))
+        versions = versions.withColumn(_END, first_ending(begun, until)).drop(ENDINGS)
+        # Without the checkpoint Spark repeats the expression at every use of its result: the plan explodes.
+        across = versions.where(F.col(_END).isNotNull()).localCheckpoint().alias("ending")
         places = silver.alias("s").select(key_of(self.keys, table="s"), place_of_row("s").alias("at"))
-        same = key_of(self.keys, table="ending").eqNullSafe(F.col("stands.key"))
-        return found.join(places.alias("stands"), same, "left")
+        same = key_of(self.keys, table="ending").eqNullSafe(F.col("current.key"))
+        return across.join(places.alias("current"), same, "left")
 
     def replaced(self, versions: DataFrame, events: DataFrame) -> DataFrame:
         """Rows of the keys of `events`, all that bronze holds of them, that are not among `versions`.
@@ -75,33 +77,33 @@ class KnownRows:
         What stands before the first of its key is from a time that bronze does not hold any more: it stays,
         and ends there at the latest.
         """
-        known = self._since(events)
+        known = self._join_first_events(events)
         begun = place(F.col("_cdc_from"), F.col("_cdc_tx_id"))
         is_older = is_after(F.col(_SINCE)[PLACE], begun)
         gone = known.where(~is_older).drop(_SINCE)
         gone = gone.join(self._identities(versions), self._is_same_version(), "left_anti")
-        kept = self._ending_at(known.where(is_older & self._reaches_beyond()), F.col(_SINCE))
+        kept = self._end_at(known.where(is_older & self._reaches_beyond()), F.col(_SINCE))
         return kept.unionByName(gone.withColumn(GOES, F.lit(True)))
 
     def cut_short(self, events: DataFrame) -> DataFrame:
-        """All rows; of the keys of `events` one ends at the first of these, if it began before."""
-        known = self._since(events, how="left")
+        """Return all rows; a version that crosses the first of its key's `events` ends there."""
+        known = self._join_first_events(events, how="left")
         begun = place(F.col("_cdc_from"), F.col("_cdc_tx_id"))
         is_cut = is_after(F.col(_SINCE)[PLACE], begun) & self._reaches_beyond()
-        cut = self._ending_at(known.where(is_cut), F.col(_SINCE)).drop(GOES)
+        cut = self._end_at(known.where(is_cut), F.col(_SINCE)).drop(GOES)
         return known.where(~is_cut).drop(_SINCE).unionByName(cut)
 
-    def _since(self, events: DataFrame, *, how: str = "inner") -> DataFrame:
-        """Rows of the keys of `events`, with the first event of their key."""
-        since = events.groupBy("key").agg(F.min(F.struct(PLACE, F.col("source.ts").alias(TS))).alias(_SINCE))
+    def _join_first_events(self, events: DataFrame, *, how: str = "inner") -> DataFrame:
+        """Return the rows of the keys of `events`, each beside the first event of its key."""
+        firsts = events.groupBy("key").agg(F.min(F.struct(PLACE, F.col("source.ts").alias(TS))).alias(_SINCE))
         same = key_of(self.keys, table="known").eqNullSafe(F.col("cut.key"))
-        return self.rows.alias("known").join(since.alias("cut"), same, how).select("known.*", _SINCE)
+        return self.rows.alias("known").join(firsts.alias("cut"), same, how).select("known.*", _SINCE)
 
     def _reaches_beyond(self) -> Column:
         until = place(F.col("_cdc_to"), F.col("_cdc_to_tx_id"))
         return F.col("_cdc_to").isNull() | is_after(until, F.col(_SINCE)[PLACE])
 
-    def _ending_at(self, rows: DataFrame, end: Column) -> DataFrame:
+    def _end_at(self, rows: DataFrame, end: Column) -> DataFrame:
         ended = {
             "_cdc_to": end[PLACE]["position"],
             "_cdc_to_tx_id": end[PLACE]["tx_id"],
@@ -122,14 +124,14 @@ class KnownRows:
 
 
 def as_rows(versions: DataFrame) -> DataFrame:
-    """Those that are not in the history as they are."""
+    """Return the versions that the history lacks or has with other values."""
     return versions.where(~F.col(STANDS)).drop(STANDS).withColumn(GOES, F.lit(False))
 
 
-def mended(history: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, DataFrame]:
-    """All rows of a history with times that do not run backwards, and those of them whose times that changes.
+def with_corrected_times(history: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, DataFrame]:
+    """Return all rows with times that never run backwards within a key, and the rows that this changes.
 
-    For one that older rules made: bronze may not hold the events of its oldest versions any more.
+    For a history that older rules made: bronze may have lost the events of its oldest versions.
     """
     was = {f"_cdc_was_{name}": F.col(f"_cdc_{name}_ts") for name in ("from", "to")}
     rows = in_time(history.withColumns(was), history.limit(0), keys).localCheckpoint()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
@@ -47,8 +47,11 @@ class Steps:
         names = [column.name for column in self.columns.key]
         return steps.dropDuplicates([*names, _AT]).drop(_AT)
 
-    def of_silver(self, silver: DataFrame, history: DataFrame) -> DataFrame:
-        """Rows that stand in silver, each begun as the version of `history` that it stands in."""
+    def of_silver(self, silver: DataFrame, history: DataFrame, *, emptied: Collection[str] = ()) -> DataFrame:
+        """Rows of silver, each begun as its version in `history`.
+
+        `emptied` are columns whose values only the history still has.
+        """
         keys = [column.name for column in self.columns.key]
         same = F.lit(True)
         for name in keys:
@@ -63,16 +66,19 @@ class Steps:
         of_history = F.struct(
             F.col("h._cdc_op").alias("op"), begun_at.alias("place"), F.col("h._cdc_from_ts").alias("ts")
         )
-        begun = F.when(F.col("h._cdc_from").isNotNull(), of_history).otherwise(of_silver)
+        is_known = F.col("h._cdc_from").isNotNull()
+        begun = F.when(is_known, of_history).otherwise(of_silver)
         known = set(silver.columns)
+
+        def value(name: str) -> Column:
+            of_row = F.col(f"s.{quoted(name)}") if name in known else F.lit(None)
+            if name not in emptied:
+                return of_row
+            return F.when(is_known, F.col(f"h.{quoted(name)}")).otherwise(of_row)
+
         return joined.select(
-            *(
-                (F.col(f"s.{quoted(each.name)}") if each.name in known else F.lit(None))
-                .cast(each.dataType)
-                .alias(each.name)
-                for each in self._own()
-            ),
-            _step(begun, is_base=True, now=of_silver, is_known=F.col("h._cdc_from").isNotNull()),
+            *(value(field.name).cast(field.dataType).alias(field.name) for field in self._own()),
+            _step(begun, is_base=True, now=of_silver, is_known=is_known),
             F.coalesce("s._cdc_incomplete", F.array().cast("array<string>")).alias(UNTOLD),
         )
 

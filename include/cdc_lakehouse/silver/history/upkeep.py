@@ -17,15 +17,15 @@ from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.silver.changes import Changes
 from cdc_lakehouse.silver.history.cutting import Cutting
 from cdc_lakehouse.silver.history.merge import merge_history
-from cdc_lakehouse.silver.history.rows import mended
+from cdc_lakehouse.silver.history.rows import with_corrected_times
 from cdc_lakehouse.silver.history.schema import follow_silver, history_schema, refuse_unknown
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.schema.filling import with_fills
 
 logger = logging.getLogger(__name__)
 RULES = 2
-"""By which versions are cut. By those before 2 times could overlap, and a snapshot began a version of each
-row."""
+"""Number of the rules that versions are cut by. Under rules 1 times could overlap, and a snapshot began a new
+version of every row."""
 
 
 def keep_history(
@@ -37,11 +37,11 @@ def keep_history(
     cause: Cause,
     accepted: bool,
 ) -> None:
-    """Write what the merge will do to silver, before it does. A second call writes the same rows.
+    """Write the versions that follow from the merge, before silver is written. A second call writes the same.
 
-    A history that is new, that missed steps of silver, that older rules made, or whose silver is made anew,
-    is cut from all that bronze holds. It may end no more rows than `deletes_limit` says, unless what the
-    merge removes was `accepted`.
+    All of the history is recut from bronze if it is new, if it missed a step of silver, if older rules made
+    it, or if silver was rebuilt. It may then end no more rows than `deletes_limit` allows, unless a person
+    `accepted` what the merge removes.
     """
     option, lake, name = task.table.history, application.lake, task.table.name
     if option is None:
@@ -52,7 +52,7 @@ def keep_history(
     read = standing_of(uri)
     history, changed = _at(session, uri, read.version), None
     if read.silver is not None and read.rules < RULES:
-        history, changed = mended(history, [column.name for column in changes.columns.key])
+        history, changed = with_corrected_times(history, [column.name for column in changes.columns.key])
     cutting = Cutting(
         changes=changes,
         before=task.before.applied,
@@ -61,7 +61,7 @@ def keep_history(
         history=with_fills(history, changes.fills),
         silver=with_fills(_silver(session, application, task), changes.fills),
         whole=read.life != cause.life or read.rules < RULES or _has_missed(read, task),
-        mended=None if changed is None else with_fills(changed, changes.fills),
+        corrected=None if changed is None else with_fills(changed, changes.fills),
     )
     rows = cutting.rows().persist()
     try:
@@ -82,7 +82,7 @@ def keep_history(
 def _schema(
     session: SparkSession, application: Application, task: MergeTask, changes: Changes, option: History
 ) -> StructType | None:
-    """Return the schema of the history, which has all columns of silver now; None where silver is none."""
+    """Give the history all columns of silver and return its schema; None while there is no silver."""
     lake, name = application.lake, task.table.name
     silver = schema_of(session, lake.silver(name))
     if silver is None:

@@ -21,12 +21,12 @@ from cdc_lakehouse.silver.folding.place import PLACE, is_after, place
 from cdc_lakehouse.silver.history.endings import TS, first_ending
 
 STEP = "_cdc_step"
-"""Column of a step: what it is (`op`, `place`, `ts`; `is_base` of silver's row; `is_known` where the history
-has its version), and as what its version began (`begun`)."""
+"""Column of a step: the event (`op`, `place`, `ts`), whether it is silver's row (`is_base`), whether the
+history has its version (`is_known`), and the event that began that version (`begun`)."""
 UNTOLD = "_cdc_step_untold"
 """Names of the columns that it does not tell; never null."""
 STANDS = "_cdc_version_stands"
-"""Column of a version: the history has it as it is."""
+"""Column of a version: whether the history has it unchanged."""
 _CUT, _SEGMENT, _UNTIL, _VERSION = (f"_cdc_step_{name}" for name in ("cut", "segment", "until", "version"))
 _FIRST, _LATEST = "_cdc_first_place", "_cdc_latest_time"
 
@@ -39,10 +39,10 @@ class Versions:
     lacking: Sequence[str]
     """Columns that some step does not tell."""
     tracked: Sequence[str] | None
-    """A new version where one of these changes; with None every image is one, unless a snapshot read it
-    unchanged."""
+    """A version begins where one of these changes. With None every image begins one, except a row that a
+    snapshot read unchanged."""
     reads: bool
-    """Whether some step is a row that a snapshot read."""
+    """Whether any step is a row that a snapshot read."""
     dropped: frozenset[str] = frozenset()
     """Columns that the source does not send any more: a version that lacks their values is not incomplete."""
 
@@ -89,7 +89,7 @@ class Versions:
         return steps.withColumn(_SEGMENT, begun).withColumns({**values, UNTOLD: untold})
 
     def _joined(self, images: DataFrame) -> DataFrame:
-        """Images that change nothing are of the version before: it began as the first, is the last."""
+        """Merge images that change nothing into one version: the first one's begin, the last one's end."""
         before = self._in_order()
         begins = F.coalesce(F.lag(_CUT).over(before), F.lit(True)) | self._changes(images.schema)
         version = F.sum(begins.cast("int")).over(before.rowsBetween(Window.unboundedPreceding, 0))
@@ -102,7 +102,7 @@ class Versions:
         )
 
     def _changes(self, schema: StructType) -> Column:
-        """Whether an image differs from the one before it in what versions are told apart by."""
+        """Return whether an image begins a version: it differs from the image before it."""
         before = self._in_order()
         differs = [
             ~comparable(name, schema).eqNullSafe(F.lag(comparable(name, schema)).over(before))
@@ -149,9 +149,10 @@ class Versions:
 
 
 def in_time(versions: DataFrame, known: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The same with times that do not run backwards within a key, also not behind `known` versions of it.
+    """Return `versions` with times that never run backwards within a key, nor behind its `known` versions.
 
-    Commit times do, between transactions, and rows that a snapshot read have the connector's clock.
+    Times of events do run backwards: commit times between transactions, and snapshot rows have the
+    connector's clock.
     """
     names = [quoted(name) for name in keys]
     begun = place(F.col("_cdc_from"), F.col("_cdc_tx_id"))
@@ -174,15 +175,16 @@ def in_time(versions: DataFrame, known: DataFrame, keys: Sequence[str]) -> DataF
 
 
 def begun_of(table: str) -> Column:
-    """The place of a version, under the alias of its table."""
+    """Return the place where a version of this table alias begins."""
     return place(F.col(f"{table}._cdc_from"), F.col(f"{table}._cdc_tx_id"))
 
 
 def ended_of(table: str) -> Column:
+    """Return the place where a version of this table alias ends."""
     return place(F.col(f"{table}._cdc_to"), F.col(f"{table}._cdc_to_tx_id"))
 
 
 def comparable(name: str, schema: StructType) -> Column:
-    """A column as Spark can compare it: maps it cannot, so one with maps is compared as text."""
+    """Return the column in a form that Spark can compare: one that contains maps is compared as JSON text."""
     column = F.col(quoted(name))
     return F.to_json(F.struct(column)) if "map<" in schema[name].dataType.simpleString() else column
