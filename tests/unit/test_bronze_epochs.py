@@ -25,7 +25,7 @@ from epoch_batches import (  # type: ignore[import-not-found]
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.lake.progress import Since
-from cdc_lakehouse.silver.folding.clearing import cleared_by
+from cdc_lakehouse.silver.folding.clearing import cleared_by, is_overtaken
 
 
 def test_the_first_snapshot_of_a_table_opens_nothing():
@@ -319,3 +319,4 @@ def test_silver_removes_nothing_for_a_snapshot_that_was_overtaken():
         for bronze in (overtaken, complete)
     ]
     assert removed == [None, Place.beginning_of(1)]
+    assert [is_overtaken(bronze.ledger, AGAIN.tx_id) for bronze in (overtaken, complete)] == [True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +23,7 @@ from cdc_lakehouse.silver.columns.row_filter import (
     unfit_for_filter,
 )
 from cdc_lakehouse.silver.examine import WorkFacts
-from cdc_lakehouse.silver.folding.clearing import cleared_by
+from cdc_lakehouse.silver.folding.clearing import cleared_by, is_overtaken
 from cdc_lakehouse.silver.folding.refold import REFOLDED
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.made_by import settings_of
@@ -30,6 +31,8 @@ from cdc_lakehouse.silver.read import events
 from cdc_lakehouse.silver.work import Work, work_at
 from cdc_lakehouse.silver.work_fold import Folded, Folding
 from cdc_lakehouse.silver.writing.tombstones import without_buried
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,9 @@ class Changes:
     lacking: Sequence[str] = ()
     """Columns that some event does not tell."""
     fills: Mapping[str, Column] = field(default_factory=dict)
-    """Column that this merge adds to silver -> what all rows of the source got with it."""
+    """Column that this merge adds to silver -> the value that every row of the source got with it."""
+    overtaken: bool = False
+    """Whether a full snapshot ended that removes nothing: newer events than its rows have an older epoch."""
     outside: int | None = None
     """Keys whose rows do not satisfy the table's filter; None of a table that has none."""
 
@@ -66,6 +71,9 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
     if REFOLDED in found.rows.columns and before.reached is not None:
         kept = without_buried(session, lake.tombstones(task.table.name), found.rows, work.columns)
         found = replace(found, rows=kept)
+    overtaken = facts.ended is not None and is_overtaken(task.held, facts.ended)
+    if overtaken:
+        logger.warning("rows that a snapshot lacks stay", extra={"tx_id": facts.ended})
     reached = max((each for each in (applied.reached, facts.highest) if each is not None), default=None)
     unfilled = found.unfilled or (before.unfilled and not work.fills)
     if work.dropped.nulls:
@@ -84,6 +92,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
             filled=tuple(sorted(work.added)),
         ),
         lacking=found.lacking,
+        overtaken=overtaken,
         outside=outside,
     )
 

@@ -193,6 +193,7 @@ def _told(
             "rows_updated": result.updated,
             "rows_deleted": result.deleted,
             **({"repeated": facts.events - result.inserted} if task.mode is Mode.APPEND else {}),
+            **({"snapshots_overtaken": 1} if changes.overtaken else {}),
             **({} if changes.outside is None else {"rows_outside": changes.outside}),
             **({"columns_dropped": len(changes.work.dropped.new)} if changes.work.dropped.new else {}),
         },

@@ -7,14 +7,13 @@ were deleted while nobody watched.
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.ledger import Ledger, topics_of
 from cdc_lakehouse.lake.place import Place, newest
-
-logger = logging.getLogger(__name__)
+from cdc_lakehouse.lake.progress import Beginning, Progress
 
 
 def cleared_by(before: Applied, *, truncated: Place | None, ended: int | None, held: Ledger) -> Applied:
@@ -40,22 +39,27 @@ def _first_epoch(held: Ledger, transaction: int) -> int | None:
     """A partition that comes late may hold rows of a snapshot in a later epoch than the others.
 
     None for a table of several topics: they end their snapshots one by one, and perhaps in databases of
-    their own, so nothing says which of its rows such an end is about. None, too, where events from behind the
-    snapshot have an older epoch than its rows: they would be taken for rows that it lacks.
+    their own, so nothing says which of its rows such an end is about. None also for an overtaken snapshot.
     """
-    if len(topics_of(held)) > 1:
+    if len(topics_of(held)) > 1 or is_overtaken(held, transaction):
         return None
-    found = [
-        (progress.epoch_at(each.offset), each)
-        for partitions in held.sources.values()
-        for progress in partitions.values()
-        for each in progress.beginnings
-        if each.tx_id == transaction
-    ]
-    if any(each.since is not None and each.since.overtaken for _, each in found):
-        logger.warning("rows that a snapshot lacks stay", extra={"tx_id": transaction})
-        return None
-    return min((epoch for epoch, _ in found), default=None)
+    epochs = (progress.epoch_at(begun.offset) for progress, begun in _beginnings(held, transaction))
+    return min(epochs, default=None)
+
+
+def is_overtaken(held: Ledger, transaction: int) -> bool:
+    """Return whether events that were sent after this snapshot have an older epoch than its rows.
+
+    Such events look like rows that the snapshot lacks, so it must remove nothing (decision 0038).
+    """
+    since = (begun.since for _, begun in _beginnings(held, transaction))
+    return any(boundary is not None and boundary.overtaken for boundary in since)
+
+
+def _beginnings(held: Ledger, transaction: int) -> Iterator[tuple[Progress, Beginning]]:
+    for partitions in held.sources.values():
+        for progress in partitions.values():
+            yield from ((progress, begun) for begun in progress.beginnings if begun.tx_id == transaction)
 
 
 def _has_more_to_read(held: Ledger) -> bool:
