@@ -194,8 +194,8 @@ class TableResult:
     lag_seconds: float | None = None
     """Age of that commit; it grows while the source is quiet."""
     lag_offsets: int | None = None
-    """Of an ingest: what Kafka held when it looked and bronze does not have, also where the ingest failed.
-    Of a merge: what silver has not applied of all that bronze holds, and Kafka was seen to hold."""
+    """After an ingest, also a failed one: offsets that it saw in Kafka and that bronze lacks. After a merge:
+    offsets that silver has not applied, of all that bronze has and Kafka was seen to have."""
     valid_through: str | None = None
     """Every change that a reader of the source could see then is in the table, by the source's clock."""
     valid_position: str | None = None
@@ -229,9 +229,9 @@ class TableResult:
     time_to_loss: Mapping[str, Any] | None = None
     """How long until retention overtakes the ledger, as `bronze.time_to_loss` tells it."""
     unproven_source: str | None = None
-    """That the pipeline accepts connectors which were never proven, and the connector where it is known."""
+    """A note that the pipeline accepts unproven connectors, with the connector's name where it is known."""
     freshness: Mapping[str, Any] = field(default_factory=dict)
-    """Of an ingest: how far the source, its connector and the table are, as `bronze.freshness` tells it."""
+    """Of an ingest: how far the source, its connector and the table are (`bronze.freshness`)."""
     verification: Mapping[str, Any] = field(default_factory=dict)
     """Of a `verify`: its `verdict`, and what that stands on; keys and names, never a value."""
 
@@ -257,7 +257,7 @@ class JobResult:
     """Set when the job failed before or beside any single table."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of an ingest that discovers: `topics_left_alone` for their names, and `topics_taken_in_doubt`."""
+    """Of an ingest with `discover:`: the topics `topics_left_alone` and `topics_taken_in_doubt`."""
     v: int = RESULT_VERSION
 
     @property
@@ -275,9 +275,9 @@ class JobResult:
 
     @property
     def stopped_connectors(self) -> tuple[str, ...]:
-        """What Kafka Connect says of connectors that do not run, each once."""
+        """Sentences of Kafka Connect about connectors that do not run, each once."""
         stopped = [table.freshness for table in self.tables if table.freshness.get("connector_runs") is False]
-        return tuple(dict.fromkeys(str(each["connector"]) for each in stopped))
+        return tuple(dict.fromkeys(str(freshness["connector"]) for freshness in stopped))
 
     def headline(self) -> str:
         """The first line that a person reads: `3 of 12 tables failed: orders OFFSETS_LOST, …`."""

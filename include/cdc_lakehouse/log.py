@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MARK = "cdc_lakehouse"
 _SENTENCES = ("sentence", "advice")
-"""Facts that are for people: they stand below the event, wrapped."""
+"""Facts for people, printed below the event in wrapped lines."""
 _WIDTH = 110
 _bound: ContextVar[Mapping[str, object]] = ContextVar("bound_facts", default=MappingProxyType({}))
 _PLAIN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -42,7 +42,7 @@ def bound(**facts: object) -> Iterator[None]:
 class JsonLines(logging.Formatter):
     """`{"log": "cdc_lakehouse", "level", "logger", "event", <facts>}`, with the traceback if any.
 
-    Tracebacks are told without values: those of Spark and Arrow quote the payload.
+    Tracebacks are written without values: those of Spark and Arrow quote the payload.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -82,17 +82,17 @@ def parse_line(text: str) -> tuple[int, str] | None:
     event, traceback = line.pop("event", ""), line.pop("traceback", None)
     line.pop("log")
     line.pop("logger", None)
-    told = [line.pop(key) for key in _SENTENCES if key in line]
+    sentences = [line.pop(key) for key in _SENTENCES if key in line]
     words = " ".join([str(event), *(f"{key}={_readable(value)}" for key, value in line.items())])
-    below = [wrapped(f"    {sentence}") for sentence in told]
+    below = [wrapped(f"    {sentence}") for sentence in sentences]
     frames = [] if traceback is None else [printable_lines(str(traceback).replace("\t", "    "))]
     return level, "\n".join([printable(words), *below, *frames])
 
 
 def wrapped(text: str) -> str:
-    """In lines that a browser shows without scrolling, without control characters.
+    """Wrap text to lines that a browser shows without scrolling, and spell out control characters.
 
-    The first of each line keeps its indent, the others have more.
+    Continued lines are indented further than the line that they continue.
     """
     return "\n".join(_wrap_line(printable(line)) for line in text.split("\n"))
 

@@ -1,7 +1,7 @@
 """Text of other programs made fit for logs, reports and terminals: no payload values, no control characters.
 
-Our own sentences hold no values. Spark, Arrow and Python put the value that they could not convert into their
-messages, in quotation marks or as a bare number; and names of topics and columns may hold any character.
+Our own sentences contain no values. Spark, Arrow and Python put a value that they cannot convert into their
+messages, in quotation marks or as a bare number. Names of topics and columns may contain any character.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DATA_STATE = re.compile(r"SQLSTATE: 2[23]\w{3}")
 """Data exceptions and violated constraints: their messages are made of values."""
 _PY4J = re.compile(r"An error occurred while calling [\w.$]+\.\s*\n: ")
 _MESSAGE = re.compile(r"(?<=Exception: )|(?<=Error: )|(?=\[[A-Z][A-Z0-9_.]+\] )")
-"""Where, in a line of somebody's log, the message of an exception begins."""
+"""Where the message of an exception begins in a foreign log line."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SPACES = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
 _THROWN = re.compile(r"(?:Caused by: |Suppressed: |: )*(?:[a-z]\w*\.)+[\w$]+(?:: .*)?")
@@ -32,10 +32,10 @@ _FRAME = re.compile(
 
 
 def message_without_values(text: str) -> str:
-    """The first line of a foreign message, up to where it may tell a value.
+    """Return the first line of a foreign message, up to where it may contain a value.
 
-    All behind the first quotation mark is left out: a value may itself hold quotation marks or line breaks.
-    Of a Spark error about data its name remains.
+    Everything after the first quotation mark is left out, since a value may itself contain quotation marks or
+    line breaks. A Spark error about data is reduced to its name.
     """
     line = next(iter(_PY4J.sub("", text.strip()).splitlines()), "")
     condition = _CONDITION.search(line)
@@ -57,11 +57,11 @@ def traceback_without_values(exc: BaseException) -> str:
 
 
 def log_line_without_values(line: str) -> str:
-    """A line of somebody else's log; what it says of an exception behind its type is told without values."""
-    found = _MESSAGE.search(line)
-    if found is None or is_stack_frame(line):
+    """Return a foreign log line in which the message of an exception has no values."""
+    message = _MESSAGE.search(line)
+    if message is None or is_stack_frame(line):
         return printable(line.expandtabs(4))
-    return printable(line[: found.start()]) + message_without_values(line[found.start() :])
+    return printable(line[: message.start()]) + message_without_values(line[message.start() :])
 
 
 def is_stack_frame(line: str) -> bool:
@@ -69,26 +69,26 @@ def is_stack_frame(line: str) -> bool:
 
 
 def is_thrown(line: str) -> bool:
-    """Whether the line names a Java exception that a log line above it is about."""
+    """Return whether the line names a Java exception, below the log line that reports it."""
     return _THROWN.fullmatch(line) is not None
 
 
 def printable(text: str) -> str:
-    """The same text with control characters spelled out: no line breaks, no escapes of terminals."""
+    """Return the text with control characters spelled out: no line breaks, no terminal escapes."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else _spell_out(each) for each in text)
+    return "".join(char if char.isprintable() else _spell_out(char) for char in text)
 
 
 def one_line(text: str) -> str:
-    """The same in one line without colours, which some libraries put into their messages."""
+    """Return the text in one line, without the colours that some libraries put into messages."""
     if text.isprintable():
         return text
     return printable(_SPACES.sub(" ", _COLOUR.sub("", text)).strip())
 
 
 def printable_lines(text: str) -> str:
-    """Text of several lines, each of them printable."""
+    """Return text of several lines in which each line is printable."""
     return "\n".join(map(printable, text.split("\n")))
 
 
@@ -102,7 +102,7 @@ def _with_message(kind: str, text: str) -> str:
 
 
 def _traceback_lines(error: traceback.TracebackException) -> Iterator[str]:
-    """By the structure that Python keeps, so that no value can pass for a frame."""
+    """Yield lines from the structure that Python keeps, so that no value can look like a frame."""
     if error.__cause__ is not None:
         yield from _traceback_lines(error.__cause__)
         yield "The above exception was the direct cause of the following exception:"

@@ -113,7 +113,7 @@ def test_a_slot_that_nobody_reads_is_told_and_so_is_one_that_is_missing(captured
     (missing,) = hurting(told(captured, connector=absent))
     captured.connector.start()
 
-    assert unread[1].startswith("nobody reads it, ")
+    assert unread[1].startswith("no connector reads it, ")
     assert missing[1] == "the source has no slot other"
 
 

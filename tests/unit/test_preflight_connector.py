@@ -44,7 +44,7 @@ def test_the_connector_of_this_repository_is_one_line():
         (findings(state="FAILED"), Level.PROBLEM, "task 0 is FAILED"),
         (findings("skipped.operations"), Level.WARNING, "(the default): TRUNCATE of the source"),
         (findings(skipped_operations="t,d"), Level.WARNING, "TRUNCATE, DELETE of the source"),
-        (findings(errors_tolerance="all"), Level.WARNING, "dropped without a word"),
+        (findings(errors_tolerance="all"), Level.WARNING, "dropped silently"),
         (findings(producer_override_acks="1"), Level.WARNING, "Kafka may lose records"),
         (findings(slot_drop_on_stop="true"), Level.WARNING, "while the connector is stopped is lost"),
         (findings(snapshot_mode="no_data"), Level.WARNING, "rows from before"),
@@ -63,7 +63,7 @@ def test_the_connector_of_this_repository_is_one_line():
         (
             findings(transforms="flat", transforms_flat_type="io.debezium.ExtractNewRecordState"),
             Level.PROBLEM,
-            "throws the envelope away",
+            "removes the envelope",
         ),
         (
             findings(transforms="route", transforms_route_type="org.apache.kafka.RegexRouter"),

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.verification.differences import Difference, Kind
 from cdc_lakehouse.verification.subject import NewColumn, new_columns
-from cdc_lakehouse.verification.told import untold_columns
+from cdc_lakehouse.verification.told import unsent_columns
 
 ADDED = NewColumn("note", "note (added)", was_sent_before=False)
 AGAIN = NewColumn("n", "n (sent again)", was_sent_before=True)
@@ -30,7 +30,7 @@ NEW = {"note": ADDED, "n": AGAIN}
     ],
 )
 def test_only_values_that_no_event_can_have_told_are_explained(kind, columns, expected):
-    assert untold_columns(Difference(("1",), kind, "written by 7", columns), NEW) == expected
+    assert unsent_columns(Difference(("1",), kind, "written by 7", columns), NEW) == expected
 
 
 def test_the_log_of_changes_says_which_columns_came_and_when(tmp_path):

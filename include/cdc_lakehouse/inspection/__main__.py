@@ -37,7 +37,7 @@ app = typer.Typer(
 
 @dataclass(slots=True)
 class _Pipelines:
-    """Those whose files can be read, with the tables that each has discovered."""
+    """The pipelines, each with the tables that it has discovered, and the files that cannot be read."""
 
     root: str
     usable: list[Pipeline] = field(default_factory=list)
@@ -45,17 +45,17 @@ class _Pipelines:
 
     @classmethod
     def read(cls) -> _Pipelines:
-        """A file that is wrong hides no other; it is told on standard error, below what was asked for."""
-        found = cls(storage_root(connection_from_environment(Role.STORAGE)))
+        """Read every pipeline file. An invalid file does not hide the others."""
+        pipelines = cls(storage_root(connection_from_environment(Role.STORAGE)))
         for path in pipeline_files():
             try:
-                found.usable.append(with_tables_of_the_lake(load_pipeline(path), root=found.root))
+                pipelines.usable.append(with_tables_of_the_lake(load_pipeline(path), root=pipelines.root))
             except InvalidPipelineError as error:
-                found.broken.append(error)
-        return found
+                pipelines.broken.append(error)
+        return pipelines
 
-    def tell_broken(self) -> None:
-        """Ends with 78 where a file is wrong: the answer above lacks its tables."""
+    def report_broken(self) -> None:
+        """Print invalid files on standard error and end with 78: the answer above lacks their tables."""
         for error in self.broken:
             typer.echo(f"not shown: {error}\n{error.advice}", err=True)
         if self.broken:
@@ -76,7 +76,7 @@ def _sentences() -> Iterator[None]:
 
 
 def _ask_connectors() -> Mapping[str, Connector] | None:
-    """By prefix of topics, as Kafka Connect says now; None where no connection is set or nobody answers."""
+    """Return connectors by their topic prefix; None without a connection or an answer of Kafka Connect."""
     try:
         connection = optional_connection(Role.CONNECT)
         return None if connection is None else connectors_by_prefix(read_connectors(connection))
@@ -89,32 +89,32 @@ def _ask_connectors() -> Mapping[str, Connector] | None:
 def tables() -> None:
     """Every table of every pipeline: last ingest and merge, how far it is, what went wrong last."""
     with _sentences():
-        connectors, found = _ask_connectors(), _Pipelines.read()
-        overviews = overview(found.root, found.usable, now=datetime.now(UTC), connectors=connectors)
+        connectors, pipelines = _ask_connectors(), _Pipelines.read()
+        overviews = overview(pipelines.root, pipelines.usable, now=datetime.now(UTC), connectors=connectors)
         print_overview(overviews)
-        found.tell_broken()
+        pipelines.report_broken()
 
 
 @app.command("quarantine")
 def list_quarantine() -> None:
     """Records that could not be decoded, by table and code. Bronze keeps their bytes."""
     with _sentences():
-        found = _Pipelines.read()
-        print_quarantine(quarantine(found.root, found.usable))
-        found.tell_broken()
+        pipelines = _Pipelines.read()
+        print_quarantine(quarantine(pipelines.root, pipelines.usable))
+        pipelines.report_broken()
 
 
 @app.command()
 def sql(*, query: Annotated[str | None, typer.Option(help="Without it: a prompt.")] = None) -> None:
     """Query bronze and silver by name, like `select * from silver.orders`; nothing can be changed."""
     with _sentences():
-        found = _Pipelines.read()
-        queries = LakeQueries(Catalog.of(found.root, found.usable))
+        pipelines = _Pipelines.read()
+        queries = LakeQueries(Catalog.of(pipelines.root, pipelines.usable))
         if query is None:
             prompt(queries, interactive=sys.stdin.isatty())
         else:
             print_rows(queries.run(query))
-        found.tell_broken()
+        pipelines.report_broken()
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from cdc_lakehouse.lake.valid_through import ValidThrough
 
 NEVER = "never run"
 ENDED = "ended"
-"""A person ended the reading of a table that is gone at its source."""
+"""Status of a table that is gone at its source and whose reading a person ended."""
 _ENDED_BY_A_SNAPSHOT = (Withheld.BEGAN_ANEW, Withheld.BEGINS_LATE)
 _SHOWN = (Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.VERIFY)
 
@@ -62,7 +62,7 @@ class TableOverview:
     withheld: str = ""
     """Why silver says neither."""
     unproven_source: bool = False
-    """Whether the pipeline accepts connectors whose order of changes nobody has proven."""
+    """Whether the pipeline accepts connectors whose order of changes is not proven."""
     way_out: str = ""
     """The statement for the snapshot that ends what is withheld; empty where another way leads out."""
     stalled: str = ""
@@ -108,9 +108,9 @@ def _explain_stall(
     now: datetime,
     connectors: Mapping[str, Connector] | None,
 ) -> str:
-    """A connector that does not run, now or in the newest ingest; else a promise that is broken by now.
+    """Return why the connector does not run, now or in the newest ingest; else the broken `fresh_within`.
 
-    A table that is gone at the source gets nothing new and lacks nothing.
+    Empty for a table that is gone at the source: it gets nothing new and lacks nothing.
     """
     newest = _newest(results, Job.BRONZE_INGEST, table.name)
     freshness = newest.freshness if isinstance(newest, TableResult) else {}
@@ -141,35 +141,37 @@ def _table(
 ) -> TableOverview:
     newest = {job: _newest(results, job, table) for job in _SHOWN}
     problems = [_problem(results, job, table) for job in newest]
-    stands = _Standing(lag_offsets=count_offsets(unread) or None)
+    layers = _Layers(lag_offsets=count_offsets(unread) or None)
     try:
-        stands = _standing(lake, table, unread=unread)
+        layers = _read_layers(lake, table, unread=unread)
     except LakehouseError as error:
         problems.insert(0, str(error))
-    seen = stands.seen_through
-    claim = _claim(results, table, stands.valid)
+    seen = layers.seen_through
+    claim = _claim(results, table, layers.valid)
     return TableOverview(
         pipeline=lake.pipeline,
         table=table,
-        ingest=ENDED if stands.has_ended else _status(newest[Job.BRONZE_INGEST]),
+        ingest=ENDED if layers.has_ended else _status(newest[Job.BRONZE_INGEST]),
         merge=_status(newest[Job.SILVER_MERGE]),
         seen_through=seen,
         valid_through=claim.valid_through,
         valid_position=claim.position,
         withheld=claim.withheld,
         lag_seconds=None if seen is None else round((now - seen).total_seconds(), 1),
-        lag_offsets=stands.lag_offsets,
-        bronze_version=stands.bronze_version,
-        silver_version=stands.silver_version,
-        rows=stands.rows,
-        open_cases=stands.open_cases,
+        lag_offsets=layers.lag_offsets,
+        bronze_version=layers.bronze_version,
+        silver_version=layers.silver_version,
+        rows=layers.rows,
+        open_cases=layers.open_cases,
         problem=next(filter(None, problems), ""),
         verified=_verified(newest[Job.VERIFY]),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
+class _Layers:
+    """What the ledgers of both layers say of a table."""
+
     has_ended: bool = False
     seen_through: datetime | None = None
     valid: ValidThrough | None = None
@@ -180,14 +182,14 @@ class _Standing:
     open_cases: int = 0
 
 
-def _standing(lake: Lake, table: str, *, unread: Ranges) -> _Standing:
+def _read_layers(lake: Lake, table: str, *, unread: Ranges) -> _Layers:
     bronze = read_state(lake.bronze(table), table=table)
     silver = read_state(lake.silver(table), table=table)
     held = bronze.ledger if bronze is not None else None
     ledger = silver.ledger if silver is not None else None
     seen = ledger.seen_through if ledger is not None else None
     snapshot = newest_snapshot(lake.silver(table)) if silver is not None else None
-    return _Standing(
+    return _Layers(
         has_ended=held is not None and has_ended(held),
         seen_through=_instant(seen),
         valid=None if ledger is None else ledger.valid_through,

@@ -45,7 +45,7 @@ _STYLES = {
 
 
 def _text(content: str, style: str = "") -> Text:
-    """For the terminal: names and values may hold its escapes."""
+    """Return text that is safe on a terminal: names and values may contain escape sequences."""
     return Text(printable(content), style=style)
 
 

@@ -2,9 +2,8 @@
 
 Airflow checks the form of the values against these schemas, whether they come from the form or through the
 API. Names, and what a decision is about, are free text, since tables may be discovered: the task answers a
-wrong one with what there is. Decisions reach the ingest, or the merge, each group those about its own
-tables, or in the maintenance DAG the replay of the quarantine; and they stand in ledger and report
-afterwards.
+wrong name with the known ones. A decision reaches the ingest or the merge of the group that has the table, or
+in the maintenance DAG the replay of the quarantine. Ledger and report record it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _WHO_DECIDES = {
 _ABOUT = {
     ACCEPT_GAP: (
         "Records that Kafka no longer holds and that are given up: per line one value as `OFFSETS_LOST` "
-        "prints it, like `orders=shop.public.orders/0:120-480`. If more is lost by now, the run changes "
+        "prints it, like `orders=shop.public.orders/0:120-480`. If more is lost since, the run changes "
         "nothing and prints the new value. The offsets stay in the ledger and in every report as missing. "
         "Afterwards take a new snapshot of the table."
     ),
@@ -75,8 +74,8 @@ _ABOUT = {
         "says so."
     ),
     NOTE: (
-        "Why. It stands beside the decision in the ledger and in the report, with the user who triggered the "
-        "run. (Airflow does not hand its own note of a run to the tasks.)"
+        "The reason. The ledger and the report keep it beside the decision, with the user who triggered the "
+        "run. (Airflow does not give its own note of a run to the tasks.)"
     ),
     CLOSE_CASES: (
         "Table and undecodable records that nobody waits for any more, as `make quarantine` lists them: a "
@@ -89,7 +88,7 @@ _ABOUT = {
 
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
 _LINES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
-"""Without examples Airflow's form shows a field with a line per value; with them, a list to choose from."""
+"""A field with one value per line. With `examples` Airflow's form would show a list to choose from."""
 
 
 def decision_params() -> dict[str, Param]:
@@ -138,7 +137,7 @@ def decided(
     """Fields of the `JobRequest` for `tables`, or for whichever the job discovers.
 
     `known` are all tables of the pipeline, None where some are discovered: then the job that discovers them
-    refuses a name that nobody has. Raises for what no task of this run would do.
+    refuses unknown names. Raise for a decision that no task of this run would carry out.
     """
     given = _given(conf or {})
     strange = sorted(given.keys() - set(_WHO_DECIDES[job]))
@@ -171,7 +170,7 @@ def decided(
 
 
 def _given(conf: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the conf decides. Lines are taken without what is copied along with them by accident."""
+    """Return the decisions of the conf. Spaces and backquotes around a line are dropped."""
     cleaned = {
         name: list(filter(None, (str(line).strip(" \t`") for line in value))) if name in _BY_LINE else value
         for name, value in conf.items()
@@ -181,7 +180,7 @@ def _given(conf: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_known(given: Mapping[str, Any], known: set[str], *, pipeline: str) -> None:
-    """Raise for a table that no group of the pipeline has: each group would leave it to the others."""
+    """Raise for a table that is in no group of the pipeline: every group would ignore it."""
     for parameter, values in given.items():
         tables = map(table_named_by, values)
         error = UnknownNameError.of(parameter, tables, known=known, kind="table", pipeline=pipeline)

@@ -20,7 +20,7 @@ _OURS = "cdc_"
 """How the ids of our DAGs begin."""
 _OUTCOME = "outcome"
 _MARK = "cdc_lakehouse: "
-"""How a note begins that is not a person's."""
+"""Beginning of every note that this module writes."""
 _FEW = 3
 
 
@@ -46,14 +46,14 @@ class RunNotes:
 
     @hookimpl
     def on_dag_run_running(self, dag_run: Any, msg: str) -> None:  # noqa: ARG002 - Airflow's own arguments
-        """Airflow itself says only in the scheduler's log that a task waits for a pool that is not there."""
+        """Name missing pools: Airflow itself mentions them in the scheduler's log only."""
         missing = _missing_pools(dag_run)
-        told = "; ".join(
+        sentences = "; ".join(
             f"the pool `{pool}` does not exist, so its tasks wait: `airflow pools set {pool} 2 {pool}`, "
             "or Admin > Pools, and they start by themselves"
             for pool in missing
         )
-        _write_note(dag_run, told)
+        _write_note(dag_run, sentences)
 
     @hookimpl
     def on_dag_run_failed(self, dag_run: Any, msg: str) -> None:  # noqa: ARG002

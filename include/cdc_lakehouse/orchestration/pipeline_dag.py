@@ -7,7 +7,7 @@
     cdc_<pipeline>_maintenance  quarantine_replay >> optimize >> vacuum >> outcome
                                 clean_checkpoints >> outcome
 
-`outcome` stands behind every task that runs a job. Jobs run in the pool `cdc_<pipeline>`; `announce` and
+`outcome` is downstream of every task that runs a job. Jobs run in the pool `cdc_<pipeline>`; `announce` and
 `outcome` only talk to Airflow and need no slot of it. `verify` is there where a table of the group asks for
 it.
 `NONE_SKIPPED` means: whatever became of the task above, unless nobody wanted it to run.

@@ -39,7 +39,7 @@ class Summary(TypedDict):
     tables: dict[str, str]
     """Table -> its status or what was found of it, or the code of its error."""
     failed: dict[str, str]
-    """Table -> the code of its error; without those that are left."""
+    """Table -> the code of its error, without tables in `left`."""
     left: list[str]
     """Tables that a later task of the run tries again."""
     counts: dict[str, int]
@@ -126,12 +126,12 @@ def refused(job: Job, *, pipeline: str, error: TableError) -> Verdict:
 
 
 def nothing_left(pipeline: str) -> Summary:
-    """Of a task that had nothing to try again."""
+    """Return the summary of a task that had nothing to try again."""
     return _empty_summary(Job.BRONZE_INGEST, pipeline=pipeline, headline="no table was left")
 
 
 def _left(result: JobResult) -> list[str]:
-    """Tables that another try may help, where some other table needs none."""
+    """Return tables that may succeed at another try, unless every table failed."""
     if result.error is not None or len(result.failed) == len(result.tables):
         return []
     return [table.table for table in result.failed if decision_for(table.exit_code) is Decision.RETRY]

@@ -1,7 +1,7 @@
-"""Tries tables again whose ingest failed for the moment, while the others go on (decision 0055).
+"""Try tables again whose ingest failed for a passing reason, while the others continue (decision 0055).
 
 Airflow starts nothing below a task that waits for its retry. So the ingest leaves such tables to this task,
-which stands behind the merge of the others and reads and merges its own. It has the retries.
+which runs after the merge of the others, and ingests and merges only these. It has the retries.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _JOBS = (Job.BRONZE_INGEST, Job.SILVER_MERGE)
 
 
 class RetryTablesOperator(SparkJobOperator):
-    """Ingest and merge of what the task `ingest` of this run has left. A second execution finds it done."""
+    """Ingest and merge the tables that the task `ingest` left. A second execution finds them done."""
 
     def __init__(
         self, *, pipeline: str, connections: Connections, ingest: str, alias: str, **kwargs: Any
@@ -54,7 +54,7 @@ class RetryTablesOperator(SparkJobOperator):
         self.wished_by_job = {job: wished_connection_ids(job, connections) for job in _JOBS}
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
-        """The summary. Raises as any job does, where tables still fail."""
+        """Return the summary. Raise as any job does while tables still fail."""
         summary = context["ti"].xcom_pull(task_ids=self.ingest, key=RESULT_KEY) or {}
         left = summary.get("left", [])
         if not left:
@@ -65,8 +65,8 @@ class RetryTablesOperator(SparkJobOperator):
             check_spark_connection(self._conn_id)
             end_with_supervisor()
             ingested = self._run_job(Job.BRONZE_INGEST, left, context)
-            told, failed = ingested.summary["tables"], ingested.summary["failed"]
-            ready = [table for table in left if table in told and table not in failed]
+            reported, failed = ingested.summary["tables"], ingested.summary["failed"]
+            ready = [table for table in left if table in reported and table not in failed]
             verdicts = [ingested, *([self._run_job(Job.SILVER_MERGE, ready, context)] if ready else [])]
         except LakehouseError as error:
             verdicts = [refused(self.job, pipeline=self.pipeline, error=error.as_table_error())]
@@ -81,20 +81,20 @@ class RetryTablesOperator(SparkJobOperator):
         return replace(verdict, summary={**verdict.summary, "advanced": advanced})
 
     def _conclude_all(self, verdicts: Sequence[Verdict], context: Context) -> dict[str, Any]:
-        """As one; tables that advanced are announced once none is left to try again."""
+        """End as one job with all verdicts. Tables are announced only once every table has succeeded."""
         for verdict in verdicts[:-1]:
             self.log.info("%s", verdict.log_line)
         last = verdicts[-1]
         decisions = {verdict.decision for verdict in verdicts}
-        worst = next(each for each in (Decision.RETRY, Decision.FAIL, Decision.SUCCEED) if each in decisions)
-        told = [verdict for verdict in verdicts if verdict.decision is not Decision.SUCCEED] or [last]
+        worst = next(one for one in (Decision.RETRY, Decision.FAIL, Decision.SUCCEED) if one in decisions)
+        decisive = [verdict for verdict in verdicts if verdict.decision is not Decision.SUCCEED] or [last]
         failed = {table: code for verdict in verdicts for table, code in verdict.summary["failed"].items()}
         tables = {table: word for verdict in verdicts for table, word in verdict.summary["tables"].items()}
-        headline = "; ".join(verdict.summary["headline"] for verdict in told)
+        headline = "; ".join(verdict.summary["headline"] for verdict in decisive)
         summary = {**last.summary, "headline": headline, "failed": failed, "tables": {**tables, **failed}}
         if worst is Decision.SUCCEED:
             self._announce({LAYER[Job(v.summary["job"])]: v.summary["advanced"] for v in verdicts}, context)
-        message = "\n".join(verdict.message for verdict in told)
+        message = "\n".join(verdict.message for verdict in decisive)
         return self._end(worst, message=message, log_line=last.log_line, summary=summary, context=context)
 
     def _announce(self, advanced: Mapping[str, Mapping[str, Any]], context: Context) -> None:

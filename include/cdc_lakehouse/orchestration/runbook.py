@@ -109,7 +109,7 @@ def job_text(job: Job, *, tables: tuple[str, ...], more: bool = False) -> str:
 
 
 def _what_red_means() -> list[str]:
-    """For a task that runs jobs: where to look, each exit code and each error."""
+    """Return the part about a red task: where to look, every exit code and every error."""
     exits = [
         f"| {code.value} | {airflow} | {meaning} | {press} |"
         for code, (airflow, meaning, press) in _WHAT_AN_EXIT_CODE_MEANS.items()
@@ -132,7 +132,7 @@ def _what_red_means() -> list[str]:
 
 
 def retry_text() -> str:
-    """For `<group>.retry_tables`."""
+    """Return the text of `<group>.retry_tables`."""
     return "\n\n".join(
         [
             "Reads and merges tables again whose ingest failed for a reason that may pass, while the others "

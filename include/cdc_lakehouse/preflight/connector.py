@@ -16,7 +16,7 @@ _AVRO = "AvroConverter"
 
 
 def connector_findings(connector: Connector, pipeline: Pipeline) -> Iterator[Finding]:
-    """One line for the connector, and one more for each setting that will hurt, with its way out."""
+    """Return one finding for the connector, and one for each setting that does harm, with its way out."""
     subject = f"connector {connector.name}"
     if connector.problem is None:
         yield Finding.fine(subject, f"runs, topics {connector.prefix}.*")
@@ -53,7 +53,7 @@ def _check_transforms(subject: str, connector: Connector) -> Iterator[Finding]:
         if type_.endswith(_UNWRAPPING):
             yield Finding.problem(
                 subject,
-                f"its transform {name} ({type_}) throws the envelope away",
+                f"its transform {name} ({type_}) removes the envelope",
                 advice="Take it out of `transforms`: silver is computed from op, source and position.",
                 exit_code=ExitCode.CONFIG,
             )
@@ -61,7 +61,7 @@ def _check_transforms(subject: str, connector: Connector) -> Iterator[Finding]:
             yield Finding.note(
                 subject,
                 f"its transform {name} ({type_ or 'of unknown type'}) changes records",
-                "Records that it drops or renames are missing here without a word; tables whose topics it "
+                "Records that it drops or renames are missing here, without an error; tables whose topics it "
                 "renames have no valid-through.",
             )
 
@@ -72,7 +72,7 @@ def _check_converters(subject: str, connector: Connector) -> Iterator[Finding]:
         if converter is None:
             yield Finding.note(
                 subject,
-                f"has no {side}.converter of its own, so Kafka Connect's own setting counts",
+                f"has no {side}.converter, so the setting of the Kafka Connect worker counts",
                 "It must be one that writes Avro in Confluent's wire format.",
             )
         elif not converter.endswith(_AVRO):
@@ -88,7 +88,7 @@ def _check_converters(subject: str, connector: Connector) -> Iterator[Finding]:
         ):
             yield Finding.warning(
                 subject,
-                f"{side}.converter writes Apicurio's own frame of eight bytes",
+                f"{side}.converter writes Apicurio's frame of eight bytes before each record",
                 f"Set {side}.converter.apicurio.registry.as-confluent=true.",
             )
 
@@ -116,7 +116,7 @@ def _check_losses(subject: str, connector: Connector) -> Iterator[Finding]:
     if settings.get("errors.tolerance", "none") != "none":
         yield Finding.warning(
             subject,
-            "errors.tolerance=all: records that cannot be converted are dropped without a word",
+            "errors.tolerance=all: records that cannot be converted are dropped silently",
             "Set errors.tolerance=none: the task fails then, which is seen.",
         )
     if settings.get("producer.override.acks", "all") not in ("all", "-1"):
@@ -171,15 +171,15 @@ def _check_heartbeat(subject: str, connector: Connector) -> Iterator[Finding]:
     if settings.get("heartbeat.interval.ms", "0") in ("0", ""):
         yield Finding.warning(
             subject,
-            "has no heartbeat: while nobody changes its tables it commits nothing, the source keeps its log, "
-            "and valid-through and `fresh_within` stand still",
+            "has no heartbeat: while its tables do not change it confirms nothing, the source keeps its log, "
+            "and valid-through does not advance",
             "Set heartbeat.interval.ms=10000 and a heartbeat.action.query, as in connector.json.",
         )
     elif not settings.get("heartbeat.action.query"):
         yield Finding.note(
             subject,
             "its heartbeat writes nothing to the source (no heartbeat.action.query)",
-            "While the whole database is quiet it commits nothing; `fresh_within` is then broken by silence.",
+            "While the whole database is quiet it confirms nothing, and `fresh_within` is broken.",
         )
 
 

@@ -106,14 +106,14 @@ def topic_schema_findings(
 
 
 def shared_key_findings(table: Table) -> Iterator[Finding]:
-    """A warning for a table of several topics that does not say what a key is that two of them tell."""
+    """Return a warning for a table of several topics without a setting for keys that two of them have."""
     is_decided = table.topic_column is not None or table.shared_keys is SharedKeys.ONE_ROW
     if len(table.topics) > 1 and not is_decided and table.mode is not Mode.APPEND:
         yield Finding.warning(
             f"keys of {table.name}",
-            f"{len(table.topics)} topics feed it, and a key that two of them tell stops its silver",
-            "If each topic has rows of its own, set topic_column; if they tell the same rows, set "
-            "shared_keys: one_row. Each merge looks through the keys of all of bronze meanwhile.",
+            f"{len(table.topics)} topics feed it, and a key that rows of two topics have stops its silver",
+            "If the topics have different rows, set topic_column; if they have the same rows, set "
+            "shared_keys: one_row. Until then each merge reads the keys of all of bronze.",
         )
 
 

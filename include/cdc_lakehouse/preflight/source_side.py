@@ -20,7 +20,7 @@ _MUCH = 1 << 30
 def capture_findings(
     database: Database, pipeline: Pipeline, connector: Connector | None
 ) -> Iterator[Finding]:
-    """Of the tables of one connector; without it its publication, slot and role are not known."""
+    """Return findings for the tables of one connector; without it publication and role are not known."""
     tables = [table for table in pipeline.tables if _is_fed_by(table, connector)]
     relations = {prefix_and_relation(topic)[1] for table in tables for topic in table.topics}
     publication = slot = role = None
@@ -63,7 +63,7 @@ def _judge_slot(slot: SlotHealth) -> Finding:
     if slot.wal_status == "lost":
         return Finding.problem(
             subject,
-            "the source has thrown away log that it still needed: changes are lost",
+            "the source has removed log that the slot still needed: changes are lost",
             advice="Drop the slot, let the connector make a new one with a new full snapshot, and raise "
             "max_slot_wal_keep_size.",
             exit_code=ExitCode.DATA,
@@ -71,14 +71,14 @@ def _judge_slot(slot: SlotHealth) -> Finding:
     if slot.wal_status == "unreserved":
         return Finding.warning(
             subject,
-            f"the source is about to throw away log that it needs{behind}",
+            f"the source is about to remove log that the slot needs{behind}",
             "Start the connector at once, or raise max_slot_wal_keep_size.",
         )
     if not slot.active:
         return Finding.warning(
             subject,
-            f"nobody reads it{behind}",
-            "Start the connector, or drop the slot if nobody needs it: the source keeps its log for it.",
+            f"no connector reads it{behind}",
+            "Start the connector, or drop the slot if it is not needed: the source keeps its log for it.",
         )
     if slot.behind_bytes is not None and slot.behind_bytes > _MUCH:
         return Finding.warning(
@@ -111,7 +111,7 @@ def publication_findings(capture: Capture, name: str) -> Iterator[Finding]:
 def table_findings(
     table: Table, relation: str, capture: Capture, *, role: str | None, signal: str
 ) -> Iterator[Finding]:
-    """What the source will not send of one table, and why; `signal` asks for a full snapshot of it."""
+    """Return what the source does not send of one table; `signal` is the statement for a full snapshot."""
     subject, source_table = f"source table {relation}", capture.tables.get(relation)
     if source_table is None:
         yield Finding.warning(
@@ -141,7 +141,7 @@ def table_findings(
 def _check_identity(
     subject: str, table: Table, source_table: SourceTable, *, signal: str
 ) -> Iterator[Finding]:
-    """Which old values an update or a delete tells."""
+    """Check which old values an update or a delete contains."""
     full = f"ALTER TABLE {source_table.quoted} REPLICA IDENTITY FULL;"
     identity = source_table.replica_identity
     if identity == "n" or (identity == "d" and not source_table.has_primary_key):
@@ -161,7 +161,7 @@ def _check_identity(
 def _check_large_values(capture: Capture, relations: Iterable[str]) -> Iterator[Finding]:
     """One line for all of them: most tables have a column of text."""
     tables = [capture.tables[relation] for relation in relations if relation in capture.tables]
-    names = [each.relation for each in tables if each.has_large_columns and each.replica_identity != "f"]
+    names = [table.relation for table in tables if table.has_large_columns and table.replica_identity != "f"]
     if names:
         yield Finding.note(
             "large values",
@@ -172,7 +172,7 @@ def _check_large_values(capture: Capture, relations: Iterable[str]) -> Iterator[
 
 
 def select_finding(subject: str, source_table: SourceTable, *, role: str) -> Finding:
-    """Without SELECT the stream works and every snapshot of the table dies in Kafka Connect's log."""
+    """Return the finding for a missing right: every snapshot would fail, in Kafka Connect's log only."""
     schema = source_table.schema
     return Finding.warning(
         subject,

@@ -23,7 +23,7 @@ class Observation(NamedTuple):
     confirmations: tuple[Confirmation, ...]
     """Newest first."""
     unread: Ranges
-    """What Kafka held and bronze had not read."""
+    """Offsets that Kafka had and bronze had not read."""
 
 
 Observed = Callable[[Table], Observation]

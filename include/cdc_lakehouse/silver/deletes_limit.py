@@ -26,11 +26,11 @@ class Removal:
 
     rows: int
     of: int
-    """Rows that the table has before: those that are marked as deleted are none."""
+    """Number of rows in the table before, without rows that are marked as deleted."""
     where: str = "silver"
     causes: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
-    """MD5 of keys, whose values are nobody's business in a log."""
+    """MD5 of keys: payload values never enter a log."""
 
     def exceeds(self, limit: DeletesLimit) -> bool:
         return self.rows > limit.rows and self.rows > limit.share * self.of
@@ -38,7 +38,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedDeletes:
-    """One removal, as an error names it and a person accepts it."""
+    """The one removal that a person accepts, in the words of the error."""
 
     step: int
     """Silver's, before the merge."""
@@ -48,30 +48,30 @@ class AcceptedDeletes:
 
     @classmethod
     def about(cls, table: str, decisions: Iterable[str]) -> AcceptedDeletes | None:
-        """Return what `<table>=<removal>` lines say of this table. Raises where that names no removal."""
-        own = [line.partition("=")[2].strip() for line in decisions if table_named_by(line) == table]
-        if not own:
+        """Parse the `<table>=<removal>` line about this table. Raise where it names no removal."""
+        values = [line.partition("=")[2].strip() for line in decisions if table_named_by(line) == table]
+        if not values:
             return None
-        found = _REMOVAL.match(own[0])
-        if found is None or len(own) > 1:
+        match = _REMOVAL.match(values[0])
+        if match is None or len(values) > 1:
             raise _outdated(
-                table, ", ".join(own), standing="one value, which a run with an empty form prints"
+                table, ", ".join(values), standing="one value, which a run with an empty form prints"
             )
-        return cls(*map(int, found.groups()))
+        return cls(*map(int, match.groups()))
 
     def __str__(self) -> str:
         return f"step{self.step}@v{self.bronze}:{self.rows}rows"
 
     def document(self) -> dict[str, Any]:
-        """As the ledger of the merge tells it."""
+        """Return the decision as the ledger of the merge records it."""
         return {DECISION: {"step": self.step, "bronze": self.bronze, "rows": self.rows}}
 
     def is_pending(self, silver: Ledger) -> bool:
-        """Whether silver still stands where the person saw it."""
+        """Return whether silver is still at the step that the person saw."""
         return silver.seq == self.step
 
     def is_ahead_of(self, silver: Ledger) -> bool:
-        """Whether silver has not applied that version of bronze."""
+        """Return whether silver has still to apply that version of bronze."""
         return silver.stands_on is None or silver.stands_on[0] < self.bronze
 
     def refuse_unless_carried_out(self, silver: Ledger) -> None:
@@ -82,17 +82,17 @@ class AcceptedDeletes:
 
 @dataclass(frozen=True, slots=True)
 class Brake:
-    """What stops one merge of a table, and what a person has accepted."""
+    """The limit of one merge of a table, and the removal that a person has accepted."""
 
     table: str
     limit: DeletesLimit
     step: int
     bronze: int
     accepted: AcceptedDeletes | None
-    """None also where it was carried out before."""
+    """None also after it was carried out."""
 
     def refuse(self, removal: Removal) -> None:
-        """Raise where `removal` is beyond the limit and nobody accepted it, or somebody another one."""
+        """Raise where `removal` exceeds the limit, unless a person accepted exactly this removal."""
         value = AcceptedDeletes(self.step, self.bronze, removal.rows)
         if not removal.exceeds(self.limit) or value == self.accepted:
             return

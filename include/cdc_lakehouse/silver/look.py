@@ -51,7 +51,7 @@ class MergeTask:
     mode: Mode
     bronze_version: int
     stated: int
-    """The version of bronze whose commit states `held`."""
+    """The version of bronze whose commit has the ledger `held`."""
     held: Ledger
     """Bronze's."""
     before: Ledger
@@ -74,15 +74,15 @@ class MergeTask:
     small: bool
     """Whether it is done before code for it is compiled."""
     accepted: AcceptedDeletes | None = None
-    """The removal that a person has accepted and that was not carried out yet."""
+    """The removal that a person has accepted, until it is carried out."""
     confirmations: tuple[Confirmation, ...] = ()
     """What silver may claim once it has applied enough, newest first."""
     unread: Ranges = field(default_factory=dict)
-    """What Kafka held and bronze had not read when an ingest looked last."""
+    """Offsets that Kafka had and bronze had not read at the last look of an ingest."""
 
     @property
     def brake(self) -> Brake:
-        """What stops it, should it remove too much."""
+        """Return the limit of what the merge may remove."""
         return Brake(self.table.name, self.table.deletes_limit, self.before.seq, self.stated, self.accepted)
 
     def planned(self) -> TableResult:
@@ -102,23 +102,23 @@ def look_at(
         if accepted is not None:
             accepted.refuse_unless_carried_out(level[1])
         return _idle(lake, *level, observation=observation)
-    standing = _standing(lake, table, accepted=accepted)
-    if standing is None:
+    layers = _read_layers(lake, table, accepted=accepted)
+    if layers is None:
         return TableResult(table=table.name, status=TableStatus.IDLE)
-    held, before = standing.held, standing.before
+    held, before = layers.held, layers.before
     holding = table.on_quarantine is OnQuarantine.HOLD
     other_rows = _stands_on_other_rows(lake, held, before)
     other_rows_or_settings = other_rows or has_other_settings(before, table)
     if is_level(held, before, holds=holding, other_rows=other_rows_or_settings):
-        if standing.accepted is not None:
-            standing.accepted.refuse_unless_carried_out(before)
+        if layers.accepted is not None:
+            layers.accepted.refuse_unless_carried_out(before)
         return _idle(lake, held, before, observation=observation)
-    return _task(lake, table, standing, other_rows=other_rows, observation=observation)
+    return _task(lake, table, layers, other_rows=other_rows, observation=observation)
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """Where both layers of a table are, as far as the merge is to look."""
+class _Layers:
+    """Both layers of a table; bronze at the version that the merge is to read."""
 
     bronze: TableState
     held: Ledger
@@ -129,7 +129,7 @@ class _Standing:
     accepted: AcceptedDeletes | None
 
 
-def _standing(lake: Lake, table: Table, *, accepted: AcceptedDeletes | None) -> _Standing | None:
+def _read_layers(lake: Lake, table: Table, *, accepted: AcceptedDeletes | None) -> _Layers | None:
     """Return None for a table that has no bronze yet. Raises for a decision about something else."""
     # Silver first: bronze only grows, and one that is older than its silver is taken for a restored one.
     silver = read_state(lake.silver(table.name), table=table.name)
@@ -144,18 +144,18 @@ def _standing(lake: Lake, table: Table, *, accepted: AcceptedDeletes | None) -> 
         accepted = None
     if accepted is not None and accepted.is_ahead_of(before):
         bronze, held = _bronze_of(accepted, lake, newest=(bronze, held))
-    return _Standing(bronze, held, silver, before, accepted)
+    return _Layers(bronze, held, silver, before, accepted)
 
 
 def _task(
     lake: Lake,
     table: Table,
-    standing: _Standing,
+    layers: _Layers,
     *,
     other_rows: bool,
     observation: Observation,
 ) -> MergeTask:
-    bronze, held, silver, before = standing.bronze, standing.held, standing.silver, standing.before
+    bronze, held, silver, before = layers.bronze, layers.held, layers.silver, layers.before
     mode = mode_of(table, bronze=bronze.schema, silver=None if silver is None else silver.schema)
     waiting = open_cases(lake.bronze(table.name))
     if waiting and table.on_quarantine is OnQuarantine.STOP:
@@ -182,7 +182,7 @@ def _task(
         holds=holding and waiting > 0,
         releases=before.parked and not holding,
         small=small,
-        accepted=standing.accepted,
+        accepted=layers.accepted,
         confirmations=observation.confirmations,
         unread=observation.unread,
     )
@@ -191,10 +191,9 @@ def _task(
 def _bronze_of(
     accepted: AcceptedDeletes, lake: Lake, *, newest: tuple[TableState, Ledger]
 ) -> tuple[TableState, Ledger]:
-    """Return bronze as the person saw it.
+    """Return bronze at the version that the person saw, or the newest one if that version is gone.
 
-    Where that version is gone it is the newest one: the merge then refuses the decision and names its own
-    removal.
+    With the newest one the merge refuses the decision and names its own removal.
     """
     state, ledger = newest
     if state.stated == accepted.bronze:
@@ -204,7 +203,7 @@ def _bronze_of(
 
 
 def _refuse_damage(lake: Lake, table: Table, *, bronze: TableState, silver: TableState | None) -> None:
-    """Tables beside silver are not healed: what their last commit said is nowhere else."""
+    """Raise for missing data files and damaged logs; tables beside silver have no copy to heal them from."""
     refuse_missing_files(lake.bronze(table.name), bronze.files, table=table.name)
     if silver is not None:
         refuse_missing_files(lake.silver(table.name), silver.files, table=table.name)

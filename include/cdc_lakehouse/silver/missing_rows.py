@@ -1,4 +1,4 @@
-"""Whether bronze gives as many rows as were committed to it: a damaged file must not be a silent hole."""
+"""Check that bronze returns as many rows as were committed to it: a damaged file must not hide any."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cdc_lakehouse.silver.read import work_of
 
 
 def refuse_missing_rows(task: MergeTask, bronze: DataFrame, *, read: int) -> None:
-    """Raise where `bronze` gives another number of rows than its ledgers count.
+    """Raise where `bronze` returns another number of rows than its ledgers count.
 
-    `read` is how many rows the merge looks at. They are counted once more only where they may be others:
-    where some were decoded again, and before an error.
+    `read` is the number of rows that the merge looks at. Rows are counted by themselves only where that is
+    not the same set (some were decoded again), and before the error is raised.
     """
     expected = rows_committed(task.held, task.before)
     is_same = not task.redo and not task.read_again
@@ -26,7 +26,7 @@ def refuse_missing_rows(task: MergeTask, bronze: DataFrame, *, read: int) -> Non
         return
     names = first_incarnations(task.held)
     is_new = work_of(task.held, task.work) | in_spans(task.late, unnamed=names)
-    found = bronze.where(is_new).select(F.count(F.lit(1)).alias("rows")).collect()[0]["rows"]
-    if found != expected:
+    counted = bronze.where(is_new).select(F.count(F.lit(1)).alias("rows")).collect()[0]["rows"]
+    if counted != expected:
         ranges = in_words(together(spans_of(task.work), task.late))
-        raise BronzeRowsMissingError(table=task.table.name, read=found, expected=expected, ranges=ranges)
+        raise BronzeRowsMissingError(table=task.table.name, read=counted, expected=expected, ranges=ranges)

@@ -148,15 +148,15 @@ def standing_on(
 
 
 def rows_committed(bronze: Ledger, silver: Ledger) -> int | None:
-    """Return how many rows bronze got since silver read it; None where nobody counted all of them.
+    """Return the number of rows that bronze got since silver read it; None where it is not known.
 
-    They are those of `plan_work` and of `plan_late`.
+    These are the rows of `plan_work` and `plan_late`.
     """
     if bronze.counted is None:
         return None
     step, rows = bronze.counted
-    known = (0, 0) if silver.seq == 0 else silver.counted
-    return rows - known[1] if known is not None and known[0] == step else None
+    before = (0, 0) if silver.seq == 0 else silver.counted
+    return rows - before[1] if before is not None and before[0] == step else None
 
 
 def is_small(work: Ranges, *, late: Spans, table_bytes: int) -> bool:

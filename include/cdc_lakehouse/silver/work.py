@@ -37,7 +37,7 @@ from cdc_lakehouse.silver.own_key.topic_key import (
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
-from cdc_lakehouse.silver.schema.dropped import DroppedColumns, unsent_of, with_untold_columns
+from cdc_lakehouse.silver.schema.dropped import DroppedColumns, unsent_of, with_unsent_columns
 from cdc_lakehouse.silver.schema.filling import AddedColumn, added_columns, with_defaults
 
 
@@ -69,15 +69,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class _Bronze:
-    """As silver takes it: in its columns, under its key."""
+    """Rows of bronze, as they are and as silver takes them: in its columns, under its key."""
 
-    told: DataFrame
-    """As bronze tells it."""
+    raw: DataFrame
     rows: DataFrame
     own: OwnKey | None
     columns: TableColumns
-    known: TableColumns
-    """Bronze's own."""
+    """Silver's."""
+    raw_columns: TableColumns
     names: Mapping[str, str]
     """Column of bronze -> silver's name of it, for those that silver has."""
 
@@ -86,7 +85,7 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
     """Raises for what cannot be applied."""
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
     is_work = work_of(task.held, task.work) | behind
-    bronze, facts, dropped, added = _looked_at(session, lake, task, is_work, secret=secret)
+    bronze, facts, dropped, added = _examined_bronze(session, lake, task, is_work, secret=secret)
     rows = bronze.rows if bronze.own is None else with_told_keys(bronze.rows)
     work = rows.where(is_work)
     if may_share_keys(task.table, task.held):
@@ -122,68 +121,72 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
     )
 
 
-def _looked_at(
+def _examined_bronze(
     session: SparkSession, lake: Lake, task: MergeTask, is_work: Column, *, secret: MaskSecret | None
 ) -> tuple[_Bronze, WorkFacts, DroppedColumns, Mapping[str, AddedColumn]]:
-    """Return bronze as silver takes it, what its work is, and columns that the source dropped or added: what
-    writers do not send is untold, or the default, which is known only once the work was looked at."""
-    told = bronze_rows(session, lake.bronze(task.table.name), version=task.bronze_version, held=task.held)
-    bronze = _bronze(session, lake, task, told, secret=secret)
+    """Return bronze as silver takes it, facts about the work, and columns that the source dropped or added.
+
+    A column that a writer does not send is unavailable in its rows, or has its default there. Which columns
+    these are is known only after a first look at the work.
+    """
+    raw = bronze_rows(session, lake.bronze(task.table.name), version=task.bronze_version, held=task.held)
+    bronze = _bronze(session, lake, task, raw, secret=secret)
     facts = _examined(lake, task, bronze, is_work)
     unsent = unsent_of(
         task.table,
         lake.archives,
-        bronze.known,
+        bronze.raw_columns,
         held=task.held,
         before=task.before.applied,
         newest=facts.newest_writers,
         highest=facts.highest,
     )
-    added = {} if not any(unsent.by_writer.values()) else _added(lake, task, bronze.known, unsent.columns)
+    all_alike = not any(unsent.by_writer.values())
+    added = {} if all_alike else _columns_with_default(lake, task, bronze.raw_columns, unsent.columns)
     if unsent.columns.kept or added:
-        told = with_untold_columns(told, unsent.by_writer, unsent.columns.kept)
-        bronze = _bronze(session, lake, task, with_defaults(told, added), secret=secret)
+        raw = with_unsent_columns(raw, unsent.by_writer, unsent.columns.kept)
+        bronze = _bronze(session, lake, task, with_defaults(raw, added), secret=secret)
     if unsent.columns.kept:
         facts = _examined(lake, task, bronze, is_work)
     return bronze, facts, unsent.columns, added
 
 
-def _added(
-    lake: Lake, task: MergeTask, known: TableColumns, dropped: DroppedColumns
+def _columns_with_default(
+    lake: Lake, task: MergeTask, columns: TableColumns, dropped: DroppedColumns
 ) -> Mapping[str, AddedColumn]:
-    """Without columns whose values are others in silver, and without those of a key."""
-    table, key = task.table, {column.name for column in known.key}
+    """Return the added columns of bronze, except those of a key and those that silver masks."""
+    table, key = task.table, {column.name for column in columns.key}
     but = {*dropped.treated, *table.columns.mask, *key, *(table.key or ())}
-    return added_columns(lake.archives, topics_with_records(task.held), known, but=but, table=table.name)
+    return added_columns(lake.archives, topics_with_records(task.held), columns, but=but, table=table.name)
 
 
 def _bronze(
-    session: SparkSession, lake: Lake, task: MergeTask, told: DataFrame, *, secret: MaskSecret | None
+    session: SparkSession, lake: Lake, task: MergeTask, raw: DataFrame, *, secret: MaskSecret | None
 ) -> _Bronze:
-    """Refuses settings that would make other rows than silver has."""
+    """Raise for settings that would make other rows than silver has."""
     name = task.table.name
-    known = columns_in(told.schema)
-    _refuse_other_settings(session, lake, task, known, secret=secret)
-    refuse_history_of_others(lake, task.table, known, secret)
-    own = own_key(known, task.table)
-    shape = plan_shape(known if own is None else own.columns, task.table.columns, table=name)
-    rows, topic = shaped(rekeyed(told, own), shape, secret=secret), task.table.topic_column
-    columns, names = shape.columns, {each.source.name: each.column.name for each in shape.row}
+    raw_columns = columns_in(raw.schema)
+    _refuse_other_settings(session, lake, task, raw_columns, secret=secret)
+    refuse_history_of_others(lake, task.table, raw_columns, secret)
+    own = own_key(raw_columns, task.table)
+    shape = plan_shape(raw_columns if own is None else own.columns, task.table.columns, table=name)
+    rows, topic = shaped(rekeyed(raw, own), shape, secret=secret), task.table.topic_column
+    columns, names = shape.columns, {field.source.name: field.column.name for field in shape.row}
     if topic is not None:
         rows, columns = with_topic_in_key(rows, topic), columns_with_topic(columns, topic, table=name)
-    return _Bronze(told, rows, own, columns, known, names)
+    return _Bronze(raw, rows, own, columns, raw_columns, names)
 
 
 def _examined(lake: Lake, task: MergeTask, bronze: _Bronze, is_work: Column) -> WorkFacts:
-    """Refuses events that cannot be applied, a source that went back, and keys that are not told."""
+    """Raise for events that cannot be applied, a source that went back, and events without their key."""
     topics = len(topics_of(task.held))
     work = bronze.rows.where(is_work)
     facts = examine(work, table=task.table.name, topics=topics, by_key=bronze.own is None)
-    refuse_missing_rows(task, bronze.told, read=facts.read)
+    refuse_missing_rows(task, bronze.raw, read=facts.read)
     if may_have_gone_back(facts, before=task.before.applied, held=task.held, work=task.work):
-        refuse_what_went_back(bronze.told, held=task.held, work=task.work)
+        refuse_what_went_back(bronze.raw, held=task.held, work=task.work)
     if bronze.own is not None:
-        refuse_untold_keys(lake, task, bronze.told.where(is_work), bronze.own, facts=facts)
+        refuse_untold_keys(lake, task, bronze.raw.where(is_work), bronze.own, facts=facts)
     return facts
 
 

@@ -76,13 +76,13 @@ def subject_of(lake: Lake, table: Table) -> Subject:
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """A column that rows have no value of until an event tells them."""
+    """A column that is empty in all rows without a newer event."""
 
     name: str
     words: str
-    """Since when, and by which schema."""
+    """The change, its time and the schema, for a sentence."""
     was_sent_before: bool
-    """Silver may have older values in it."""
+    """Whether silver may have older values in it."""
 
 
 _NEW = ("added", "side_column")
@@ -90,9 +90,9 @@ _AGAIN = "sent_again"
 
 
 def new_columns(lake: Lake, table: str) -> dict[str, NewColumn]:
-    """Return columns that came, or came again, while silver had rows, as the log of changes tells it.
+    """Return columns that were added, or sent again, while silver had rows, from the log of changes.
 
-    Of whichever silver: one that is made anew from the same bronze lacks the same values.
+    Changes of an earlier silver count too: one that is rebuilt from the same bronze lacks the same values.
     """
     lines = read_rows(lake.schema_changes)
     if lines is None:

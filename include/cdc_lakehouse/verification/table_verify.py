@@ -30,7 +30,7 @@ from cdc_lakehouse.verification.told import (
     kinds_in_words,
     lacks_in_words,
     report_of,
-    untold_columns,
+    unsent_columns,
 )
 from cdc_lakehouse.verification.verdict import Look, OpenKey, Verdict, judge
 
@@ -66,19 +66,19 @@ class Verification:
             verification=report_of(found),
         )
         if found.judgement.wrong:
-            raise UnfinishedError(result) from self._what_differs(table, found)
+            raise UnfinishedError(result) from self._explain_difference(table, found)
         return result
 
-    def _what_differs(self, table: Table, found: Verified) -> DataError:
-        """Rows that only lack what no event has told since the source's columns changed are told apart."""
+    def _explain_difference(self, table: Table, verified: Verified) -> DataError:
+        """Return the error: `COLUMNS_UNTOLD` where all rows differ only in columns that no event has sent."""
         new = new_columns(self.lake, table.name)
-        untold = [untold_columns(each, new) for each in found.judgement.wrong]
-        if any(columns is None for columns in untold):
-            return _differs(table, found)
-        names = sorted({name for columns in untold for name in columns or ()})
+        explained = [unsent_columns(difference, new) for difference in verified.judgement.wrong]
+        if any(columns is None for columns in explained):
+            return _differs(table, verified)
+        names = sorted({name for columns in explained for name in columns or ()})
         return ColumnsUntoldError(
             table=table.name,
-            count=len(untold),
+            count=len(explained),
             columns=", ".join(new[name].words for name in names),
         )
 
@@ -103,7 +103,7 @@ class Verification:
         return Verified(subject, str(relation), now, plan, comparison, judgement)
 
     def _missing(self, table: Table, *, relation: str) -> Exception:
-        """A table that is gone is no failure where a person ended its reading."""
+        """Return the error for a table that is gone; it is no failure where a person ended its reading."""
         bronze = read_state(self.lake.bronze(table.name), table=table.name)
         ledger = None if bronze is None else bronze.ledger
         if ledger is not None and has_ended(ledger):

@@ -97,10 +97,10 @@ def lacks_in_words(lacks: Mapping[str, int]) -> str:
     )
 
 
-def untold_columns(difference: Difference, new: Mapping[str, NewColumn]) -> tuple[str, ...] | None:
-    """Return the columns in which a row differs because no event told it since they came.
+def unsent_columns(difference: Difference, new: Mapping[str, NewColumn]) -> tuple[str, ...] | None:
+    """Return the new columns in which a row differs because no event has sent them for it.
 
-    None where it differs in anything else.
+    None where the row differs in anything else.
     """
     if difference.kind is not Kind.CHANGED:
         return None

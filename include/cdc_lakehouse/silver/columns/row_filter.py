@@ -87,7 +87,7 @@ def refuse_filter(changes: DataFrame, rule: str, columns: TableColumns, *, table
 
 
 def is_about_values(exc: PySparkException) -> bool:
-    """Whether the rule met a value that it cannot take, like a cast of a text that is no number."""
+    """Return whether the rule failed on a value, as a cast of a text that is no number does."""
     return (exc.getSqlState() or "").startswith(_DATA_EXCEPTION)
 
 
@@ -100,9 +100,10 @@ def unfit_for_filter(
     table: str,
     cause: PySparkException,
 ) -> InvalidShapeError:
-    """The error for a `rule` that fails on some row of `changes`; it names the record, never the value.
+    """Return the error for a `rule` that fails on a row of `changes`; it names the record, never the value.
 
-    The row is found by halving: about twenty small jobs, of a merge that has failed. `events` are bronze's.
+    A binary search looks for the row, in about twenty small jobs, after the merge has failed. `events` are
+    all events of bronze.
     """
     keys = [quoted(column.name) for column in columns.key]
     rows = changes.where(F.col(IMAGE_AT).isNotNull()).withColumn(

@@ -1,7 +1,7 @@
 """Rows of several topics in one table: the topic is part of their key, or no key may be in two of them.
 
-Kafka's message key tells the rows of one source table apart. Tables of two servers, or of two tenants, count
-from one again (decision 0041).
+Kafka's message key identifies a row within one source table. Tables of two servers, or of two tenants, use
+the same keys (decision 0041).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def columns_with_topic(columns: TableColumns, name: str, *, table: str) -> Table
 
 
 def may_share_keys(table: Table, held: Ledger) -> bool:
-    """Return whether a key in two topics of this table would be two rows that overwrite each other."""
+    """Return whether rows of two topics of this table would overwrite each other if they had equal keys."""
     is_decided = table.topic_column is not None or table.shared_keys is SharedKeys.ONE_ROW
     return len(topics_with_records(held)) > 1 and not is_decided
 
 
 def refuse_shared_keys(rows: DataFrame, work: DataFrame, *, table: str) -> None:
-    """Raise where a key of `work` is told by two topics among `rows`, which are all of bronze.
+    """Raise where events of two topics have a key of `work`. `rows` are all of bronze.
 
-    Silver does not say which topic told a row, so the keys of all of bronze are read.
+    Silver does not store the topic of a row, so the keys of all of bronze are read.
     """
     keys = events(work).select("key").distinct()
     coordinate = F.struct("topic", "partition", "offset")

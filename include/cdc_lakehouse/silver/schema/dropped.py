@@ -1,8 +1,8 @@
 """Columns that the source does not send any more, and what silver has in them (decision 0042).
 
 No event says that a column was dropped: the next row has a schema without it. An update by such a writer
-tells nothing of the column, so the row keeps its value as it does for one that was not sent (`cdc-semantics`
-§3).
+does not send the column, so the row keeps its value as it does for any value that was not sent
+(`cdc-semantics` §3).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WriterRef = tuple[str, SchemaRef]
 
 @dataclass(frozen=True, slots=True)
 class DroppedColumns:
-    """As a merge leaves them."""
+    """What becomes of such columns in one merge."""
 
     treated: Mapping[str, str] = field(default_factory=dict)
     """Column -> what silver has in it: `keep` or `as_null`."""
@@ -44,11 +44,11 @@ class DroppedColumns:
     def renamed(self, names: Mapping[str, str]) -> DroppedColumns:
         """Return the same under the names of silver, without columns that it does not have."""
 
-        def own(columns: Iterable[str]) -> tuple[str, ...]:
+        def renamed(columns: Iterable[str]) -> tuple[str, ...]:
             return tuple(names[column] for column in columns if column in names)
 
         treated = {names[name]: how for name, how in self.treated.items() if name in names}
-        return DroppedColumns(treated, own(self.new), own(self.sent_again), own(self.emptied))
+        return DroppedColumns(treated, renamed(self.new), renamed(self.sent_again), renamed(self.emptied))
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class DroppedColumns:
 def plan_dropped(
     before: Mapping[str, str], unsent: Iterable[str] | None, policy: OnDroppedColumn
 ) -> DroppedColumns:
-    """Decide from what the newest writer does not send; None where that is not known, and nothing changes.
+    """Decide by the columns that the newest writer does not send. With None, not known, nothing changes.
 
     What became NULL stays so under every policy: silver does not have the values any more.
     """
@@ -87,7 +87,7 @@ def plan_dropped(
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """What the writers of a table do not send, and which of it is dropped."""
+    """Columns that writers of a table do not send, and those among them that the source dropped."""
 
     by_writer: Mapping[WriterRef, frozenset[str]]
     columns: DroppedColumns
@@ -103,7 +103,7 @@ def unsent_of(
     newest: Mapping[str, SchemaRef],
     highest: Reached | None,
 ) -> Unsent:
-    """Return it for a merge whose events reach `highest`; events that all came late say nothing of today."""
+    """Return them for a merge whose events reach `highest`. A merge of late events alone changes nothing."""
     topics = topics_with_records(held)
     by_writer = unsent_by_writer(archives, topics, columns)
     if not before.dropped and not any(by_writer.values()):
@@ -116,29 +116,29 @@ def unsent_of(
 def unsent_by_writer(
     archives: str, topics: Collection[str], columns: TableColumns
 ) -> Mapping[WriterRef, frozenset[str]]:
-    """Return which columns of bronze each writer that the lake's archive knows does not send."""
+    """Return, for each writer in the lake's archive, the columns of bronze that it does not send."""
     keys = {column.name for column in columns.key}
     unsent = {}
     for topic in topics:
         for ref, text in archived_values(archives, topic).items():
-            sent = {each["name"] for each in row_fields(json.loads(text))}
-            own = (each.name for each in columns.row if each.name not in keys and each.sent_as not in sent)
+            sent = {field["name"] for field in row_fields(json.loads(text))}
+            lacking = (c.name for c in columns.row if c.name not in keys and c.sent_as not in sent)
             if sent:
-                unsent[topic, ref] = frozenset(own)
+                unsent[topic, ref] = frozenset(lacking)
     return unsent
 
 
 def unsent_by_newest(
     unsent: Mapping[WriterRef, frozenset[str]], newest: Mapping[str, SchemaRef], topics: Collection[str]
 ) -> frozenset[str] | None:
-    """Return what the newest writer of no topic sends; None unless all of them are known."""
+    """Return columns that the newest writers of all topics do not send; None if one of them is not known."""
     writers = [(topic, newest[topic]) for topic in topics if topic in newest]
     if len(writers) < len(topics) or not writers or any(writer not in unsent for writer in writers):
         return None
     return frozenset.intersection(*(unsent[writer] for writer in writers))
 
 
-def with_untold_columns(
+def with_unsent_columns(
     rows: DataFrame, unsent: Mapping[WriterRef, frozenset[str]], names: Collection[str]
 ) -> DataFrame:
     """Return rows of bronze whose `unavailable` also names those columns that their writer does not send.
@@ -147,18 +147,18 @@ def with_untold_columns(
     """
     if not names:
         return rows
-    untold = F.array_compact(F.array(*(F.when(_is_by(unsent, name), F.lit(name)) for name in names)))
+    lacking = F.array_compact(F.array(*(F.when(_is_unsent(unsent, name), F.lit(name)) for name in names)))
     moved = F.exists("headers", lambda header: header["key"] == OLD_KEY)
-    goes_on = F.col("op").isin(Operation.UPDATE, Operation.READ) | (
+    continues = F.col("op").isin(Operation.UPDATE, Operation.READ) | (
         (F.col("op") == Operation.CREATE) & F.coalesce(moved, F.lit(False))
     )
-    both = F.array_union(F.coalesce("unavailable", F.array().cast("array<string>")), untold)
-    is_more = goes_on & F.col("decode_error").isNull() & (F.size(untold) > 0)
-    return rows.withColumn("unavailable", F.when(is_more, both).otherwise(F.col("unavailable")))
+    both = F.array_union(F.coalesce("unavailable", F.array().cast("array<string>")), lacking)
+    lacks_more = continues & F.col("decode_error").isNull() & (F.size(lacking) > 0)
+    return rows.withColumn("unavailable", F.when(lacks_more, both).otherwise(F.col("unavailable")))
 
 
-def _is_by(unsent: Mapping[WriterRef, frozenset[str]], name: str) -> Column:
-    """Whether a row's writer is one that does not send this column."""
+def _is_unsent(unsent: Mapping[WriterRef, frozenset[str]], name: str) -> Column:
+    """Return whether the writer of a row does not send this column."""
     condition = F.lit(False)
     for topic in {topic for topic, _ in unsent}:
         writers = [ref for (of, ref), names in unsent.items() if of == topic and name in names]

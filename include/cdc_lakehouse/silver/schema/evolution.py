@@ -88,7 +88,7 @@ def plan_columns(
 
 
 def with_writers(changes: Sequence[ColumnChange], writers: Sequence[Writer]) -> tuple[ColumnChange, ...]:
-    """With the schemas of `writers`, the first met first, that send what is new, or not what is dropped."""
+    """Return the changes with the ids of the writer schemas that made them, the first met first."""
     return tuple(
         ColumnChange(
             each.kind,
@@ -104,7 +104,7 @@ def with_writers(changes: Sequence[ColumnChange], writers: Sequence[Writer]) -> 
 
 
 def dropped_changes(dropped: DroppedColumns, existing: Mapping[str, str]) -> tuple[ColumnChange, ...]:
-    """Return what changes for columns of silver (name -> type) that the source dropped, or sends again."""
+    """Return the changes for columns of silver (name -> type) that the source dropped or sends again."""
     drops = [
         ColumnChange(ChangeKind.DROPPED, name, existing[name], dropped.treated[name], sent_as=name)
         for name in dict.fromkeys((*dropped.new, *dropped.emptied))
@@ -119,7 +119,7 @@ def dropped_changes(dropped: DroppedColumns, existing: Mapping[str, str]) -> tup
 
 
 def refuse_dropped(changes: Sequence[ColumnChange], policy: OnDroppedColumn, *, table: str) -> None:
-    names = [each.column for each in changes if each.kind is ChangeKind.DROPPED]
+    names = [change.column for change in changes if change.kind is ChangeKind.DROPPED]
     if names and policy is OnDroppedColumn.STOP:
         raise ColumnDroppedError(table=table, columns=", ".join(names))
 

@@ -1,7 +1,7 @@
-"""Columns that the source added with a default: rows that no event told since have it, too (decision 0042).
+"""Columns that the source added with a default, which rows without a newer event have too (decision 0042).
 
 `ADD COLUMN ... DEFAULT` gives a value to every row of the source and sends none. The schema of the first
-writer that sends the column tells it; defaults that PostgreSQL computes are not told there.
+writer that sends the column states the default, unless PostgreSQL computes it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class AddedColumn:
 
     default: pa.Scalar
     type: pa.DataType
-    """Of the column, which may have widened since."""
+    """Type of the column, which may have widened since."""
     before: tuple[int, ...]
-    """Value schemas of those writers."""
+    """Value schemas of the writers without the column."""
 
     @property
     def literal(self) -> Column:
@@ -41,9 +41,10 @@ class AddedColumn:
 def added_columns(
     archives: str, topics: Collection[str], columns: TableColumns, *, but: Collection[str], table: str
 ) -> Mapping[str, AddedColumn]:
-    """Return those that came once, and with a default that is certain, without those of `but`.
+    """Return columns, except `but`, that were added once and whose default is certain.
 
-    Of a table of one topic: several are not altered at one moment. The order of its versions must be known.
+    None in a table of several topics, which are not altered at one moment, nor where the order of the schema
+    versions is not known.
     """
     if len(topics) != 1:
         return {}

@@ -42,11 +42,11 @@ class MergePlan:
     """What stands before it is gone; None where silver has no such row."""
     refolds: bool
     dropped: frozenset[str] = frozenset()
-    """Columns that the source does not send any more: a row that lacks their values is not incomplete."""
+    """Columns that the source does not send any more: a row without their values is not incomplete."""
     emptied: Sequence[str] = ()
-    """Those of them that become NULL in all rows of silver."""
+    """Columns among `dropped` that become NULL in all rows of silver."""
     filled: Mapping[str, Column] = field(default_factory=dict)
-    """Column -> what it becomes in all rows of silver that have no value there."""
+    """Column -> its value in all rows of silver that have none."""
     events: int = 0
     """Of which the changes were folded: there are no more changes than that, but for refolded keys, and for
     updates of a key that the table names, which are two."""
@@ -75,11 +75,11 @@ class MergePlan:
 
     @property
     def sets_all(self) -> bool:
-        """Whether rows change that no event of the merge is about."""
+        """Return whether rows change without an event in this merge."""
         return bool(self.emptied or self.filled)
 
     def is_to_be_set(self) -> Column:
-        """Of a row of silver: it has a value in a column that is emptied, or none in one that is filled."""
+        """Return whether a row of silver has a value to be emptied, or lacks one to be filled."""
         full = [_s(name).isNotNull() for name in self.emptied]
         return reduce(or_, [*full, *(_s(name).isNull() for name in self.filled)], F.lit(False))
 

@@ -20,7 +20,7 @@ _FEW = 3
 
 @dataclass(frozen=True, slots=True)
 class RemovedRows:
-    """Looks at silver only where the changes may remove more than `limit`."""
+    """Counts them, and reads silver only where the changes may remove more than `limit`."""
 
     session: SparkSession
     uri: str
@@ -30,9 +30,10 @@ class RemovedRows:
     limit: DeletesLimit
 
     def count(self, *, deletes: int, causes: Sequence[str]) -> Removal:
-        """Return how many rows go, or an upper bound of it that does not exceed the limit.
+        """Return the number of rows that go, or an upper bound that does not exceed the limit.
 
-        `deletes` is the number of changes that may delete a row each, where none but these can.
+        `deletes` is the number of changes that may delete one row each; without clearing and refolding no
+        other change deletes.
         """
         most = None if self.plan.cleared is not None or self.plan.refolds else deletes
         if most is not None and most <= self.limit.rows:
