@@ -66,8 +66,19 @@ COLUMNS = TableColumns(
         ([[A]], {}),
         ([[A], [], [A]], {}),
         ([[], [A], []], {}),
+        ([[B], [A]], {}),
+        ([[], [A], [B]], {}),
     ],
-    ids=["added", "one after the other", "second", "always", "dropped and made again", "gone again"],
+    ids=[
+        "added",
+        "one after the other",
+        "second",
+        "always",
+        "dropped and made again",
+        "gone again",
+        "perhaps renamed",
+        "added and perhaps renamed",
+    ],
 )
 def test_a_column_is_added_where_all_later_versions_have_it(versions, expected, tmp_path):
     archive = SchemaArchive((tmp_path / "memory").as_uri())

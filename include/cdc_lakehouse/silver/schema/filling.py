@@ -44,7 +44,8 @@ def added_columns(
     """Return columns, except `but`, that were added once and whose default is certain.
 
     None in a table of several topics, which are not altered at one moment, nor where the order of the schema
-    versions is not known.
+    versions is not known. Where one version adds a column and drops another, the column may be a renamed one:
+    rows of the source keep their values then, and the default is only for new rows.
     """
     if len(topics) != 1:
         return {}
@@ -54,7 +55,8 @@ def added_columns(
     for column in columns.row:
         since = next((place for place, names in enumerate(sent) if column.name in names), 0)
         is_added = since > 0 and all(column.name in names for names in sent[since:])
-        if is_added and column.name not in but and column.side_of is None:
+        may_be_renamed = since > 0 and not sent[since - 1] <= sent[since]
+        if is_added and not may_be_renamed and column.name not in but and column.side_of is None:
             default = told_defaults(versions[since][1], table=table).get(column.name)
             if default is not None and widened(default.type, column.type) == column.type:
                 before = tuple(number for number, _ in versions[:since])
