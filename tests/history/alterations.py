@@ -83,7 +83,9 @@ def _replace(shape: Shape, chance: Random) -> Alteration | None:
 
 
 def _widen(shape: Shape, chance: Random) -> Alteration | None:
-    wider = [(c.name, found) for c in shape.rest if (found := _wider(c.sql, chance)) is not None]
+    """Any column that can, the key's among them."""
+    columns = (*shape.key, *shape.rest)
+    wider = [(c.name, sql) for c in columns if (sql := _wider(c.sql, chance)) is not None]
     if not wider:
         return None
     name, sql = chance.choice(wider)

@@ -17,6 +17,7 @@ _WORDS = (
 )  # fmt: skip
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäöü0123456789 -_"
+_BEYOND_INTEGER = 1 << 40
 
 
 def text_of(sql: str, chance: Random, *, large: bool = False, nulls: float = 0.12) -> str | None:
@@ -36,6 +37,8 @@ def key_text(sql: str, chance: Random, *, keys: int) -> str:
         return str(uuid.UUID(int=Random(number).getrandbits(128), version=4))  # noqa: S311
     if sql == "text":
         return _WORDS[number % len(_WORDS)]
+    if sql == "bigint" and number % 4 == 0:
+        return str(number + _BEYOND_INTEGER)
     return str(number)
 
 

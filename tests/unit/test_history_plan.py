@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from itertools import islice
+from random import Random
 
 import pytest
 
+from history.alterations import alteration_of  # type: ignore[import-not-found]
 from history.plan import Choice, UnknownNameError, steps  # type: ignore[import-not-found]
+from history.shapes import Column, Shape  # type: ignore[import-not-found]
 from history.shrinking import shrunk  # type: ignore[import-not-found]
 from history.steps import DDL, FAULTS, KEY_CHANGES, TRUNCATES, Kind, Step, read_steps, write_steps  # type: ignore[import-not-found]
+from history.tables import tables_named  # type: ignore[import-not-found]
+from history.values import key_text  # type: ignore[import-not-found]
 
 SOME = 20_000
 
@@ -81,3 +86,14 @@ def test_shrinking_that_runs_out_of_time_still_fails():
     found = shrunk(list(range(100)), lambda part: {17, 60} <= set(part), seconds=0)
 
     assert {17, 60} <= set(found)
+
+
+def test_a_key_widens_and_takes_values_beyond_its_former_type():
+    (numbered,) = tables_named(["numbered"])
+    narrow = Shape(numbered, (Column("id", "integer"), Column("note", "text")))
+    found = alteration_of(Step(Kind.WIDEN_COLUMN, "numbered"), narrow)
+    chosen = {int(key_text("bigint", Random(seed), keys=40)) for seed in range(40)}  # noqa: S311
+
+    assert found is not None
+    assert found.statements == ("ALTER TABLE history.numbered ALTER COLUMN id TYPE bigint",)
+    assert any(number > 2**31 for number in chosen)
