@@ -131,7 +131,8 @@ def _examined_bronze(
     """
     raw = bronze_rows(session, lake.bronze(task.table.name), version=task.bronze_version, held=task.held)
     bronze = _bronze(session, lake, task, raw, secret=secret)
-    facts = _examined(lake, task, bronze, is_work)
+    facts = _examine_work(task, bronze, is_work)
+    _refuse_unfit_work(lake, task, bronze, is_work, facts=facts)
     unsent = unsent_of(
         task.table,
         lake.archives,
@@ -147,7 +148,7 @@ def _examined_bronze(
         raw = with_unsent_columns(raw, unsent.by_writer, unsent.columns.kept)
         bronze = _bronze(session, lake, task, with_defaults(raw, added), secret=secret)
     if unsent.columns.kept:
-        facts = _examined(lake, task, bronze, is_work)
+        facts = _examine_work(task, bronze, is_work)
     return bronze, facts, unsent.columns, added
 
 
@@ -163,7 +164,7 @@ def _columns_with_default(
 def _bronze(
     session: SparkSession, lake: Lake, task: MergeTask, raw: DataFrame, *, secret: MaskSecret | None
 ) -> _Bronze:
-    """Raise for settings that would make other rows than silver has."""
+    """Return bronze in silver's columns and under its key. Raise for settings that make other rows."""
     name = task.table.name
     raw_columns = columns_in(raw.schema)
     _refuse_other_settings(session, lake, task, raw_columns, secret=secret)
@@ -177,17 +178,21 @@ def _bronze(
     return _Bronze(raw, rows, own, columns, raw_columns, names)
 
 
-def _examined(lake: Lake, task: MergeTask, bronze: _Bronze, is_work: Column) -> WorkFacts:
-    """Raise for events that cannot be applied, a source that went back, and events without their key."""
-    topics = len(topics_of(task.held))
-    work = bronze.rows.where(is_work)
-    facts = examine(work, table=task.table.name, topics=topics, by_key=bronze.own is None)
+def _examine_work(task: MergeTask, bronze: _Bronze, is_work: Column) -> WorkFacts:
+    """Raise for events that cannot be applied."""
+    topics, work = len(topics_of(task.held)), bronze.rows.where(is_work)
+    return examine(work, table=task.table.name, topics=topics, by_key=bronze.own is None)
+
+
+def _refuse_unfit_work(
+    lake: Lake, task: MergeTask, bronze: _Bronze, is_work: Column, *, facts: WorkFacts
+) -> None:
+    """Raise for rows that are missing, a source that went back, and events without the table's key."""
     refuse_missing_rows(task, bronze.raw, read=facts.read)
     if may_have_gone_back(facts, before=task.before.applied, held=task.held, work=task.work):
         refuse_what_went_back(bronze.raw, held=task.held, work=task.work)
     if bronze.own is not None:
         refuse_untold_keys(lake, task, bronze.raw.where(is_work), bronze.own, facts=facts)
-    return facts
 
 
 def _refuse_other_settings(
