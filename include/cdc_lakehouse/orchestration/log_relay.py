@@ -26,7 +26,7 @@ _NOISE = re.compile(
 _PYTHON_TRACEBACK = "Traceback (most recent call last):"
 _LAST_WORDS = re.compile(
     r'#|Exception in thread "|Terminating due to java\.lang\.OutOfMemoryError|java\.lang\.OutOfMemoryError'
-    r"|Fatal Python error: |Killed$|Aborted|Segmentation fault|terminate called |\*\*\* |%[0-4]\|"
+    r"|Fatal Python error: |Killed$|Aborted|Segmentation fault|terminate called |\*\*\* |%[0-2]\|"
 )
 """How the JVM, Python, a shell, C libraries and librdkafka begin what they write when a process dies."""
 
