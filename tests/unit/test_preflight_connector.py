@@ -57,7 +57,7 @@ def test_the_connector_of_this_repository_is_one_line():
         (findings("signal.data.collection"), Level.WARNING, "no snapshot can be asked for"),
         (findings(signal_data_collection="ops.signals"), Level.WARNING, "ops.signals"),
         (findings(value_converter="org.apache.kafka.connect.json.JsonConverter"), Level.PROBLEM, "no Avro"),
-        (findings("key.converter"), Level.NOTE, "Kafka Connect's own setting counts"),
+        (findings("key.converter"), Level.NOTE, "setting of the Kafka Connect worker counts"),
         (findings("value.converter.apicurio.registry.as-confluent"), Level.WARNING, "eight bytes"),
         (findings(unavailable_value_placeholder="gone"), Level.PROBLEM, "sends 'gone'"),
         (
