@@ -1,4 +1,4 @@
-"""What Airflow finds only through a plugin: links of our tasks and notes of our runs. Nothing heavy."""
+"""Links of our tasks and notes of our runs, which Airflow finds only through a plugin. Nothing heavy."""
 
 from airflow.plugins_manager import AirflowPlugin
 

@@ -231,7 +231,7 @@ class TableResult:
     unproven_source: str | None = None
     """A note that the pipeline accepts unproven connectors, with the connector's name where it is known."""
     freshness: Mapping[str, Any] = field(default_factory=dict)
-    """Of an ingest: how far the source, its connector and the table are (`bronze.freshness`)."""
+    """How far the source, its connector and the table are, after an ingest (`bronze.freshness`)."""
     verification: Mapping[str, Any] = field(default_factory=dict)
     """Of a `verify`: its `verdict`, and what that stands on; keys and names, never a value."""
 
@@ -257,7 +257,7 @@ class JobResult:
     """Set when the job failed before or beside any single table."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of an ingest with `discover:`: the topics `topics_left_alone` and `topics_taken_in_doubt`."""
+    """Topics of an ingest with `discover:`, as `topics_left_alone` and `topics_taken_in_doubt`."""
     v: int = RESULT_VERSION
 
     @property

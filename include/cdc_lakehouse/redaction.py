@@ -20,7 +20,7 @@ _DATA_STATE = re.compile(r"SQLSTATE: 2[23]\w{3}")
 """Data exceptions and violated constraints: their messages are made of values."""
 _PY4J = re.compile(r"An error occurred while calling [\w.$]+\.\s*\n: ")
 _MESSAGE = re.compile(r"(?<=Exception: )|(?<=Error: )|(?=\[[A-Z][A-Z0-9_.]+\] )")
-"""Where the message of an exception begins in a foreign log line."""
+"""The beginning of an exception's message in a foreign log line."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SPACES = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
 _THROWN = re.compile(r"(?:Caused by: |Suppressed: |: )*(?:[a-z]\w*\.)+[\w$]+(?:: .*)?")

@@ -62,7 +62,7 @@ class TableOverview:
     withheld: str = ""
     """Why silver says neither."""
     unproven_source: bool = False
-    """Whether the pipeline accepts connectors whose order of changes is not proven."""
+    """True if the pipeline accepts connectors whose order of changes is not proven."""
     way_out: str = ""
     """The statement for the snapshot that ends what is withheld; empty where another way leads out."""
     stalled: str = ""
@@ -170,7 +170,7 @@ def _table(
 
 @dataclass(frozen=True, slots=True)
 class _Layers:
-    """What the ledgers of both layers say of a table."""
+    """State of a table by the ledgers of both layers."""
 
     has_ended: bool = False
     seen_through: datetime | None = None

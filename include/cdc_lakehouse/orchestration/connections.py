@@ -39,7 +39,7 @@ def connection_ids(job: Job, connections: Connections) -> dict[str, str]:
 
 
 def wished_connection_ids(job: Job, connections: Connections) -> dict[str, str]:
-    """The same for what a job can do without: an ingest asks the source what its connector has confirmed,
+    """Return the connections that a job can do without: an ingest asks the source what is confirmed,
     and Kafka Connect whether the connector runs."""
     if job is not Job.BRONZE_INGEST:
         return {}

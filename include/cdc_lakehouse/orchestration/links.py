@@ -1,4 +1,4 @@
-"""What Airflow shows on a run and on a task; the plugin imports this module and nothing else of the package.
+"""Links and notes that Airflow shows on tasks and runs; the plugin imports no other module of the package.
 
 Every process of Airflow imports it, so it is light; its models are imported where there is a database.
 """

@@ -1,4 +1,4 @@
-"""What the settings of a connector will do to the lake, as Kafka Connect shows them."""
+"""Findings about the settings of a connector, as Kafka Connect shows them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Changes:
     fills: Mapping[str, Column] = field(default_factory=dict)
     """Column that this merge adds to silver -> the value that every row of the source got with it."""
     overtaken: bool = False
-    """Whether a full snapshot ended that removes nothing: newer events than its rows have an older epoch."""
+    """True if a full snapshot ended that removes nothing: newer events than its rows have an older epoch."""
     outside: int | None = None
     """Keys whose rows do not satisfy the table's filter; None of a table that has none."""
 

@@ -18,7 +18,7 @@ from cdc_lakehouse.lake.state import read_state
 
 
 class Observation(NamedTuple):
-    """What ingests have seen of a table's source and of its topics."""
+    """Observations of ingests about a table's source and its topics."""
 
     confirmations: tuple[Confirmation, ...]
     """Newest first."""

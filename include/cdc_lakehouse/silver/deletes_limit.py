@@ -22,7 +22,7 @@ _REMOVAL = re.compile(r"^step([0-9]{1,18})@v([0-9]{1,18}):([0-9]{1,18})rows$")
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What a merge would take out of a table."""
+    """Rows that a merge would take out of a table."""
 
     rows: int
     of: int

@@ -62,7 +62,7 @@ class Work:
     treated: Mapping[str, str] = field(default_factory=dict)
     """Column of bronze that the source does not send any more -> what silver has in it."""
     dropped: DroppedColumns = field(default_factory=DroppedColumns)
-    """The same of silver's columns, and what changes with this merge."""
+    """Such columns of silver, and the changes of them in this merge."""
     added: Mapping[str, AddedColumn] = field(default_factory=dict)
     """Columns of silver that the source added with a default."""
 

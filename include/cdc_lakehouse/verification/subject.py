@@ -82,7 +82,7 @@ class NewColumn:
     words: str
     """The change, its time and the schema, for a sentence."""
     was_sent_before: bool
-    """Whether silver may have older values in it."""
+    """True if silver may have older values in it."""
 
 
 _NEW = ("added", "side_column")

@@ -58,7 +58,7 @@ class Cutting:
     silver: DataFrame
     """Before the merge."""
     whole: bool
-    """Whether all keys are recut."""
+    """True if all keys are recut."""
     corrected: DataFrame | None = None
     """Rows of the history whose times were corrected: as they are in `history`, which differs from disk."""
 

@@ -12,7 +12,7 @@ from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.silver.folding.place import PLACE, is_after, place, place_of_row
 from cdc_lakehouse.silver.folding.row_key import key_of
 from cdc_lakehouse.silver.history.endings import ENDINGS, TS, first_ending
-from cdc_lakehouse.silver.history.versions import STANDS, in_time
+from cdc_lakehouse.silver.history.versions import UNCHANGED, in_time
 
 GOES = "_cdc_goes"
 """Column of what is written: the row is none of the history any more."""
@@ -125,7 +125,7 @@ class KnownRows:
 
 def as_rows(versions: DataFrame) -> DataFrame:
     """Return the versions that the history lacks or has with other values."""
-    return versions.where(~F.col(STANDS)).drop(STANDS).withColumn(GOES, F.lit(False))
+    return versions.where(~F.col(UNCHANGED)).drop(UNCHANGED).withColumn(GOES, F.lit(False))
 
 
 def with_corrected_times(history: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, DataFrame]:

@@ -25,7 +25,7 @@ STEP = "_cdc_step"
 history has its version (`is_known`), and the event that began that version (`begun`)."""
 UNTOLD = "_cdc_step_untold"
 """Names of the columns that it does not tell; never null."""
-STANDS = "_cdc_version_stands"
+UNCHANGED = "_cdc_version_unchanged"
 """Column of a version: whether the history has it unchanged."""
 _CUT, _SEGMENT, _UNTIL, _VERSION = (f"_cdc_step_{name}" for name in ("cut", "segment", "until", "version"))
 _FIRST, _LATEST = "_cdc_first_place", "_cdc_latest_time"
@@ -42,7 +42,7 @@ class Versions:
     """A version begins where one of these changes. With None every image begins one, except a row that a
     snapshot read unchanged."""
     reads: bool
-    """Whether any step is a row that a snapshot read."""
+    """True if any step is a row that a snapshot read."""
     dropped: frozenset[str] = frozenset()
     """Columns that the source does not send any more: a version that lacks their values is not incomplete."""
 
@@ -116,9 +116,9 @@ class Versions:
 
     def _rows(self, versions: DataFrame) -> DataFrame:
         begun, end = F.col(STEP)["begun"], F.col(_UNTIL)
-        stands = F.lit(False)
+        is_unchanged = F.lit(False)
         if self.tracked is None:
-            stands = F.col(STEP)["is_known"] & end["place"].isNull()
+            is_unchanged = F.col(STEP)["is_known"] & end["place"].isNull()
         return versions.select(
             *(F.col(quoted(name)) for name in self.names),
             begun["op"].alias("_cdc_op"),
@@ -129,7 +129,7 @@ class Versions:
             begun["place"]["tx_id"].alias("_cdc_tx_id"),
             end["place"]["tx_id"].alias("_cdc_to_tx_id"),
             F.when(F.size(UNTOLD) > 0, F.col(UNTOLD)).alias("_cdc_incomplete"),
-            stands.alias(STANDS),
+            is_unchanged.alias(UNCHANGED),
         )
 
     def _is_delete(self) -> Column:

@@ -30,16 +30,16 @@ WriterRef = tuple[str, SchemaRef]
 
 @dataclass(frozen=True, slots=True)
 class DroppedColumns:
-    """What becomes of such columns in one merge."""
+    """Columns that the source does not send, and the changes of them in one merge."""
 
     treated: Mapping[str, str] = field(default_factory=dict)
     """Column -> what silver has in it: `keep` or `as_null`."""
     new: tuple[str, ...] = ()
-    """Those that the source sent until this merge."""
+    """Columns that the source sent until this merge."""
     sent_again: tuple[str, ...] = ()
-    """Those that it did not send before this merge."""
+    """Columns that it did not send before this merge."""
     emptied: tuple[str, ...] = ()
-    """Those that become NULL in all rows with this merge."""
+    """Columns that become NULL in all rows with this merge."""
 
     def renamed(self, names: Mapping[str, str]) -> DroppedColumns:
         """Return the same under the names of silver, without columns that it does not have."""
