@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -40,7 +41,8 @@ def _product(_session: SparkSession, source: Source, folder: Path) -> Path:
     table, chain = table_of("orders", TOPIC), Chain(LazySession("bench"), root=folder.as_uri())
     texts = source.stream.value_texts
     chain.registry.register(TOPIC, keys={KEY_ID: source.stream.key_text}, values=texts)
-    facts = Cluster(librdkafka_settings(source.connection)).facts({TOPIC})
+    with closing(Cluster(librdkafka_settings(source.connection))) as cluster:
+        facts = cluster.facts({TOPIC})
     ledger = Ledger(kind=Kind.BRONZE, pipeline=PIPELINE, table="orders", cluster_id=facts.cluster_id)
     plan = plan_drain(ledger, (TOPIC,), facts=facts)
     registry = cast(SchemaRegistry, chain.registry)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, IsolationLevel, Producer, TopicPartition
@@ -32,13 +33,18 @@ SECONDS = 30
 class Broker:
     settings: dict[str, str]
 
-    @property
+    @cached_property
     def admin(self) -> AdminClient:
         return AdminClient(self.settings)
 
-    @property
+    @cached_property
     def cluster(self) -> Cluster:
         return Cluster(self.settings)
+
+    def close(self) -> None:
+        """End both clients on this thread."""
+        self.cluster.close()
+        self.__dict__.pop("admin", None)
 
     def facts(self, *topics: str) -> ClusterFacts:
         return self.cluster.facts(topics)
@@ -46,8 +52,7 @@ class Broker:
     def create(self, topic: str, *, partitions: int = 1, **settings: str) -> str:
         """Its id, when the broker tells it to everybody."""
         told = {name.replace("_", "."): value for name, value in settings.items()}
-        admin = self.admin
-        for future in admin.create_topics([NewTopic(topic, partitions, 1, config=told)]).values():
+        for future in self.admin.create_topics([NewTopic(topic, partitions, 1, config=told)]).values():
             future.result(SECONDS)
         until = time.monotonic() + SECONDS
         while not (known := self._known(topic)) or len(known.partitions) < partitions:
@@ -61,8 +66,7 @@ class Broker:
             assert time.monotonic() < until, f"{topics} are not there"
 
     def delete(self, topic: str) -> None:
-        admin = self.admin
-        for future in admin.delete_topics([topic]).values():
+        for future in self.admin.delete_topics([topic]).values():
             future.result(SECONDS)
         until = time.monotonic() + SECONDS
         while self.cluster.topic_ids([topic]):
@@ -73,8 +77,7 @@ class Broker:
         return self.create(topic, partitions=partitions)
 
     def add_partitions(self, topic: str, total: int) -> None:
-        admin = self.admin
-        for future in admin.create_partitions([NewPartitions(topic, total)]).values():
+        for future in self.admin.create_partitions([NewPartitions(topic, total)]).values():
             future.result(SECONDS)
         until = time.monotonic() + SECONDS
         # Until a new partition has a leader its topic is silent.
@@ -83,16 +86,14 @@ class Broker:
 
     def age_out(self, topic: str, before: int, *, partition: int = 0) -> None:
         """What retention does, now."""
-        admin = self.admin
-        for future in admin.delete_records([TopicPartition(topic, partition, before)]).values():
+        for future in self.admin.delete_records([TopicPartition(topic, partition, before)]).values():
             future.result(SECONDS)
 
     def compact_soon(self) -> None:
         """The cleaner of logs looks for work every fifteen seconds unless it is told otherwise."""
         often = ConfigEntry("log.cleaner.backoff.ms", "200", incremental_operation=AlterConfigOpType.SET)
-        admin = self.admin
         broker = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[often])
-        for future in admin.incremental_alter_configs([broker]).values():
+        for future in self.admin.incremental_alter_configs([broker]).values():
             future.result(SECONDS)
 
     def send(self, topic: str, values: Iterable[bytes | None], **message: Any) -> None:
@@ -122,20 +123,18 @@ class Broker:
     def _ends(self, topic: str, isolation: IsolationLevel) -> dict[TopicPartition, int]:
         known = self.facts(topic).topics[topic].partitions
         asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in known}
-        admin = self.admin
-        answers = admin.list_offsets(asked, isolation_level=isolation)
+        answers = self.admin.list_offsets(asked, isolation_level=isolation)
         return {place: future.result(SECONDS).offset for place, future in answers.items()}
 
     def offsets(self, topic: str, partition: int = 0) -> list[int]:
         """Of the records that a reader sees, read to the end as of now."""
         end = self.facts(topic).topics[topic].partitions[partition].latest
         settings = {"group.id": "tests", "isolation.level": "read_committed", "auto.offset.reset": "earliest"}
-        consumer = Consumer({**self.settings, **settings, "enable.partition.eof": True})
-        consumer.assign([TopicPartition(topic, partition, 0)])
         found: list[int] = []
-        while (message := consumer.poll(SECONDS)) is not None and message.error() is None:
-            found.append(message.offset())
-        consumer.close()
+        with closing(Consumer({**self.settings, **settings, "enable.partition.eof": True})) as consumer:
+            consumer.assign([TopicPartition(topic, partition, 0)])
+            while (message := consumer.poll(SECONDS)) is not None and message.error() is None:
+                found.append(message.offset())
         assert end != OFFSET_END
         return found
 

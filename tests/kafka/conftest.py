@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,9 @@ def stack(tmp_path_factory) -> Iterator[RunningStack]:
 
 
 @pytest.fixture(scope="session")
-def broker(stack) -> Broker:
-    return Broker(stack.kafka.client_settings())
+def broker(stack) -> Iterator[Broker]:
+    with closing(Broker(stack.kafka.client_settings())) as broker:
+        yield broker
 
 
 @pytest.fixture

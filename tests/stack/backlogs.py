@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -27,10 +28,9 @@ start_date: 2026-01-01
 def one_record(stack: RunningStack, topic: str) -> tuple[bytes, bytes]:
     """Key and value of the topic's first record, as Debezium wrote them."""
     settings = {**stack.kafka.client_settings(), "group.id": "tests", "auto.offset.reset": "earliest"}
-    consumer = Consumer(settings)
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    message = consumer.poll(30)
-    consumer.close()
+    with closing(Consumer(settings)) as consumer:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        message = consumer.poll(30)
     assert message is not None
     assert message.error() is None
     return message.key(), message.value()

@@ -15,6 +15,7 @@ import tempfile
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -207,21 +208,21 @@ def _wait(done: Any, reason: Any, *, seconds: float = 90.0) -> None:
 
 
 def _records(stack: RunningStack) -> list[dict[str, Any]]:
-    consumer = Consumer({**stack.kafka.client_settings(), "group.id": "capture", "enable.auto.commit": False})
+    settings = {**stack.kafka.client_settings(), "group.id": "capture", "enable.auto.commit": False}
     wanted = re.compile(rf"({'|'.join(PROFILES)})\.{SCHEMA}\..*")
-    topics = [name for name in consumer.list_topics(timeout=10).topics if wanted.fullmatch(name)]
     found = []
-    for topic in sorted(topics):
-        _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
-        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-        at = 0
-        while at < end:
-            message = consumer.poll(10)
-            if message is None or message.error():
-                raise TimeoutError(f"{topic} ends at {end}, read up to {at}")
-            at = message.offset() + 1
-            found.append(_record(message))
-    consumer.close()
+    with closing(Consumer(settings)) as consumer:
+        topics = [name for name in consumer.list_topics(timeout=10).topics if wanted.fullmatch(name)]
+        for topic in sorted(topics):
+            _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+            consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+            at = 0
+            while at < end:
+                message = consumer.poll(10)
+                if message is None or message.error():
+                    raise TimeoutError(f"{topic} ends at {end}, read up to {at}")
+                at = message.offset() + 1
+                found.append(_record(message))
     return found
 
 

@@ -49,6 +49,9 @@ class Kafka:
     def __init__(self, settings) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
     def facts(self, topics):
         offsets = {0: PartitionOffsets(0, 9, self.epoch)}
         return ClusterFacts("c1", {TOPIC: TopicFacts(TOPIC, "id1", offsets)})

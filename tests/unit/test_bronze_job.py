@@ -40,6 +40,9 @@ class FakeCluster:
     def __init__(self, settings: Mapping[str, str]) -> None:
         assert settings["bootstrap.servers"] == "kafka:9092"
 
+    def close(self):
+        pass
+
     def topic_names(self):
         return {TOPIC.name}
 

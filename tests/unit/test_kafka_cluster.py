@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import socket
+import weakref
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -20,10 +23,53 @@ def nobody() -> Iterator[str]:
 
 
 def test_a_broker_that_is_not_there_is_unavailable(nobody):
-    cluster = Cluster({"bootstrap.servers": nobody}, timeout_seconds=0.5)
-
-    with pytest.raises(BrokerUnavailableError) as caught:
+    with (
+        closing(Cluster({"bootstrap.servers": nobody}, timeout_seconds=0.5)) as cluster,
+        pytest.raises(BrokerUnavailableError) as caught,
+    ):
         cluster.facts({"shop.public.orders"})
 
     assert caught.value.bootstrap == nobody
     assert "refused" in caught.value.reason.lower()
+
+
+@pytest.fixture
+def without_garbage_collection() -> Iterator[None]:
+    """Where Python collects a client on the thread that brings answers, librdkafka ends the process (134)."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
+def test_a_client_is_no_garbage_when_its_owner_lets_go(nobody):
+    cluster = Cluster({"bootstrap.servers": nobody}, timeout_seconds=0.5)
+    client = weakref.ref(cluster._admin)
+
+    del cluster
+
+    assert client() is None
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
+def test_a_client_ends_with_close_though_somebody_still_holds_the_connection(nobody):
+    """As the traceback of an error does that is kept."""
+    cluster = Cluster({"bootstrap.servers": nobody}, timeout_seconds=0.5)
+    client = weakref.ref(cluster._admin)
+    with pytest.raises(BrokerUnavailableError) as kept:
+        cluster.facts({"shop.public.orders"})
+
+    cluster.close()
+
+    assert kept.value.bootstrap == nobody
+    assert client() is None
+
+
+def test_a_connection_that_was_closed_asks_nothing(nobody):
+    cluster = Cluster({"bootstrap.servers": nobody}, timeout_seconds=0.5)
+
+    cluster.close()
+    cluster.close()
+
+    with pytest.raises(RuntimeError, match="was closed"):
+        cluster.topic_names()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +12,7 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import UnfinishedError, each_table
 from cdc_lakehouse.bronze.freshness import with_freshness
 from cdc_lakehouse.bronze.ingest import TableIngest
-from cdc_lakehouse.bronze.look import DrainTask, look, looked
+from cdc_lakehouse.bronze.look import DrainTask, connect, look, looked
 from cdc_lakehouse.bronze.read_again import read_again
 from cdc_lakehouse.bronze.sharing import share_out
 from cdc_lakehouse.bronze.together import SharedDrain
@@ -30,12 +31,13 @@ def ingest(application: Application) -> list[TableResult]:
     """One result per table, in the order of the pipeline; a table without news costs no Spark work."""
     if application.request.dry_run:
         return looked(application)
-    found = look(application, session=application.session)
-    tasks = {each.table.name: each for each in found if isinstance(each, DrainTask)}
-    drained = {
-        result.table: _with_facts_of_look(result, tasks[result.table])
-        for result in _drain(application, tasks)
-    }
+    with closing(connect(application)) as cluster:
+        found = look(application, cluster, session=application.session)
+        tasks = {each.table.name: each for each in found if isinstance(each, DrainTask)}
+        drained = {
+            result.table: _with_facts_of_look(result, tasks[result.table])
+            for result in _drain(application, tasks)
+        }
     return [drained[each.table.name] if isinstance(each, DrainTask) else each for each in found]
 
 

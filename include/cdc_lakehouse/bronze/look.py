@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -71,11 +72,17 @@ class DrainTask:
         )
 
 
-def look(application: Application, *, session: SessionOf | None) -> list[DrainTask | TableResult]:
+def connect(application: Application) -> Cluster:
+    """To be closed by the caller, once its tasks are done."""
+    return Cluster(librdkafka_settings(application.connection(Role.KAFKA)))
+
+
+def look(
+    application: Application, cluster: Cluster, *, session: SessionOf | None
+) -> list[DrainTask | TableResult]:
     """Per table its work, or its result where there is none: idle, or failed for what cannot be right."""
     connection = application.connection(Role.KAFKA)
-    settings = librdkafka_settings(connection)
-    cluster, plans = Cluster(settings), dict[str, DrainPlan]()
+    settings, plans = librdkafka_settings(connection), dict[str, DrainPlan]()
     by_pattern = {table.name for table in application.tables if any(map(is_pattern, table.topics))}
     application, refused, since = _discovered(application, cluster)
     asked, connectors = ask(application, cluster), ask_connectors()
@@ -246,7 +253,6 @@ def _report_topics(application: Application, discovery: Discovery) -> None:
 
 def looked(application: Application) -> list[TableResult]:
     """The same as results, for whoever does none of the work."""
-    return [
-        found.planned() if isinstance(found, DrainTask) else found
-        for found in look(application, session=None)
-    ]
+    with closing(connect(application)) as cluster:
+        found = look(application, cluster, session=None)
+    return [each.planned() if isinstance(each, DrainTask) else each for each in found]

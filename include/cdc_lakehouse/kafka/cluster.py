@@ -18,19 +18,46 @@ from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, Place, Ret
 logger = logging.getLogger(__name__)
 
 _UNKNOWN_TOPIC = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
+_NOT_ALLOWED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+
+
+class _Reason:
+    """The word that tells most of why nobody answers."""
+
+    text = ""
+
+    def remember(self, error: KafkaError) -> None:
+        """A refused login shows up only here, and 'all brokers are down' follows it at once."""
+        if not self.text or error.code() == KafkaError._AUTHENTICATION:
+            self.text = error.str()
 
 
 class Cluster:
-    """A connection to one cluster; every failure of the whole of it is a `BrokerUnavailableError`."""
+    """A connection to one cluster; every failure of the whole of it is a `BrokerUnavailableError`.
+
+    It ends with `close`, on the thread that calls it. librdkafka aborts the process when a client is freed on
+    a thread of its own, where Python may collect garbage whenever an answer arrives. So the client must never
+    be garbage: nothing that it refers to may refer to it, as a callback that is bound to this object would.
+    """
 
     def __init__(self, settings: Mapping[str, str], *, timeout_seconds: float = 15.0) -> None:
         self._settings = settings
         self._bootstrap = settings["bootstrap.servers"]
         self._timeout = timeout_seconds
-        self._reason = ""
-        self._admin = AdminClient(
-            {**settings, "error_cb": self._remember_reason, "logger": logger, "log_level": 2}
+        self._reason = _Reason()
+        self._client: AdminClient | None = AdminClient(
+            {**settings, "error_cb": self._reason.remember, "logger": logger, "log_level": 2}
         )
+
+    def close(self) -> None:
+        """Wait until the client has ended: no open question is answered then. A second call does nothing."""
+        self._client = None
+
+    @property
+    def _admin(self) -> AdminClient:
+        if self._client is None:
+            raise RuntimeError("the connection was closed")
+        return self._client
 
     def topic_names(self) -> frozenset[str]:
         """Of all topics that this login may see."""
@@ -46,7 +73,7 @@ class Cluster:
         for what the old one held, because the ids are asked for once more before a batch is committed.
         """
         asked = self._admin.describe_cluster(request_timeout=self._timeout)
-        retentions = self._ask_retentions(topics)
+        retentions = self._ask_settings(topics)
         described = self._describe(topics)
         cluster = self._answer(asked)
         places = [(name, p.id) for name, topic in described.items() for p in topic.partitions]
@@ -92,6 +119,15 @@ class Cluster:
             f"{name}@{topic.topic_id}": {p.id: told[name, p.id].offset for p in topic.partitions}
             for name, topic in described.items()
             if name not in silent
+        }
+
+    def topic_settings(self, topics: Collection[str]) -> dict[str, dict[str, str]]:
+        """Settings of those `topics` that this login may read."""
+        asked = {name: self._answer(f, absent=_NOT_ALLOWED) for name, f in self._ask_settings(topics).items()}
+        return {
+            name: {key: entry.value for key, entry in settings.items()}
+            for name, settings in asked.items()
+            if settings is not None
         }
 
     def cut_logs(self, marks: Mapping[Place, Mark]) -> dict[Place, int]:
@@ -144,7 +180,7 @@ class Cluster:
             raise self._unavailable(next(iter(silent.values())))
         return found
 
-    def _ask_retentions(self, topics: Collection[str]) -> dict[str, Future[Any]]:
+    def _ask_settings(self, topics: Collection[str]) -> dict[str, Future[Any]]:
         if not topics:
             return {}
         resources = {name: ConfigResource(ResourceType.TOPIC, name) for name in topics}
@@ -175,9 +211,4 @@ class Cluster:
 
     def _unavailable(self, what: str) -> BrokerUnavailableError:
         self._admin.poll(0)  # librdkafka calls `error_cb` from here only
-        return BrokerUnavailableError(bootstrap=self._bootstrap, reason=self._reason or what)
-
-    def _remember_reason(self, error: KafkaError) -> None:
-        """A refused login shows up only here, and 'all brokers are down' follows it at once."""
-        if not self._reason or error.code() == KafkaError._AUTHENTICATION:
-            self._reason = error.str()
+        return BrokerUnavailableError(bootstrap=self._bootstrap, reason=self._reason.text or what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from cdc_lakehouse.config.kafka_settings import librdkafka_settings
@@ -88,7 +89,8 @@ def _kafka(
     settings = librdkafka_settings(connection_from_environment(Role.KAFKA, environ))
     yield from kafka_encryption(settings)
     if needs_topics(pipeline):
-        discovery = discover(pipeline, Cluster(settings).topic_names())
+        with closing(Cluster(settings)) as cluster:
+            discovery = discover(pipeline, cluster.topic_names())
         listed, pipeline = len(pipeline.tables), discovery.pipeline
         names = ", ".join(table.name for table in pipeline.tables[listed:])
         control = f"; no tables by their names: {', '.join(discovery.control)}" if discovery.control else ""

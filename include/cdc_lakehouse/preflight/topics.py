@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
-
 from cdc_lakehouse.config.models import Pipeline, Table
-from cdc_lakehouse.errors import BrokerUnavailableError, TopicMissingError
+from cdc_lakehouse.errors import TopicMissingError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
 from cdc_lakehouse.preflight.findings import Finding
 
 _TIMEOUT_SECONDS = 10.0
-_NOT_ALLOWED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _SHORT_RETENTION = timedelta(days=1)
 
 
@@ -32,8 +29,10 @@ def read_kafka(
     settings: Mapping[str, str], topics: Collection[str]
 ) -> tuple[ClusterFacts, Mapping[str, TopicKeeping]]:
     """Facts of the topics that exist; `BrokerUnavailableError` if nobody answers."""
-    facts = Cluster(settings).facts(topics)
-    return facts, _keeping(settings, tuple(facts.topics))
+    with closing(Cluster(settings, timeout_seconds=_TIMEOUT_SECONDS)) as cluster:
+        facts = cluster.facts(topics)
+        told = cluster.topic_settings(facts.topics)
+    return facts, {topic: keeping_of(known) for topic, known in told.items()}
 
 
 def topic_findings(
@@ -96,24 +95,3 @@ def _kept(keeping: TopicKeeping | None) -> str:
 def _readable(span: timedelta) -> str:
     days, hours = span.days, span.total_seconds() / 3600
     return f"{days} d" if hours >= 48 else f"{hours:g} h"
-
-
-def _keeping(settings: Mapping[str, str], topics: Collection[str]) -> dict[str, TopicKeeping]:
-    """Of those topics whose settings this login may read."""
-    if not topics:
-        return {}
-    admin = AdminClient(dict(settings))  # kept by name: futures of a collected client never succeed
-    resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
-    found = {}
-    for resource, future in admin.describe_configs(resources, request_timeout=_TIMEOUT_SECONDS).items():
-        try:
-            entries = future.result(timeout=_TIMEOUT_SECONDS + 5)
-        except KafkaException as error:
-            if error.args[0].code() not in _NOT_ALLOWED:
-                reason = error.args[0].str()
-                raise BrokerUnavailableError(
-                    bootstrap=settings["bootstrap.servers"], reason=reason
-                ) from error
-        else:
-            found[resource.name] = keeping_of({name: entry.value for name, entry in entries.items()})
-    return found

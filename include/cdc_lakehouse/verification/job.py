@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from functools import cache
 
 from cdc_lakehouse.application.application import Application
@@ -25,24 +26,26 @@ def verify_tables(application: Application) -> list[TableResult]:
     application = with_discovered(application)
     settings = librdkafka_settings(application.connection(Role.KAFKA))
 
-    @cache
-    def cluster() -> Cluster:
-        return Cluster(settings)
+    with ExitStack() as connections:
 
-    verification = Verification(
-        lake=application.lake,
-        database=Database.of(application.connection(Role.SOURCE)),
-        ends=lambda topic: ends_of(cluster(), topic),
-        dry_run=application.request.dry_run,
-    )
-    tables = [table for table in application.tables if table.verify]
-    return each_table(
-        application,
-        verification.run,
-        tables=tables,
-        bootstrap=settings["bootstrap.servers"],
-        at_once=AT_ONCE,
-    )
+        @cache
+        def cluster() -> Cluster:
+            return connections.enter_context(closing(Cluster(settings)))
+
+        verification = Verification(
+            lake=application.lake,
+            database=Database.of(application.connection(Role.SOURCE)),
+            ends=lambda topic: ends_of(cluster(), topic),
+            dry_run=application.request.dry_run,
+        )
+        tables = [table for table in application.tables if table.verify]
+        return each_table(
+            application,
+            verification.run,
+            tables=tables,
+            bootstrap=settings["bootstrap.servers"],
+            at_once=AT_ONCE,
+        )
 
 
 def ends_of(cluster: Cluster, topic: str) -> Ends:
