@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import cast
@@ -26,7 +27,7 @@ from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.maintenance.job import vacuum_tables
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
-MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 MINE, OTHER = "20260110T110000Z-00000001", "20260110T100000Z-00000002"
 
 
@@ -44,9 +45,9 @@ def test_an_attempt_may_write_until_it_says_that_it_ended(lake):
     running = RunningAttempt(lake, MINE, job="bronze_ingest", clock=lambda: next(times))
 
     running.begin()
-    while_it_ran = read_attempts(lake)[MINE]
+    while_it_ran = read_attempts(lake, longest=2 * HOUR)[MINE]
     running.end()
-    behind = read_attempts(lake)[MINE]
+    behind = read_attempts(lake, longest=2 * HOUR)[MINE]
 
     assert while_it_ran.may_write(NOW + MINUTE)
     assert (behind.ended, behind.may_write(NOW + MINUTE)) == (NOW + MINUTE, False)
@@ -55,7 +56,7 @@ def test_an_attempt_may_write_until_it_says_that_it_ended(lake):
 def test_a_process_that_never_started_spark_leaves_no_record(lake):
     RunningAttempt(lake, MINE, job="bronze_ingest").end()
 
-    assert read_attempts(lake) == {}
+    assert read_attempts(lake, longest=2 * HOUR) == {}
 
 
 def test_a_process_that_was_killed_counts_as_ended_when_it_has_been_silent():
@@ -73,12 +74,65 @@ def test_an_attempt_that_cannot_write_its_record_does_not_start(tmp_path):
         RunningAttempt(Lake(root=tmp_path.as_uri(), pipeline="shop"), MINE, job="bronze_ingest").begin()
 
 
-def test_a_record_that_cannot_be_parsed_stops_whoever_wants_to_delete(lake, tmp_path):
-    (tmp_path / "_ops/shop/attempts").mkdir(parents=True)
-    (tmp_path / f"_ops/shop/attempts/{MINE}.json").write_text("{")
+def write_torn(tmp_path: Path, attempt: str, content: str, *, modified: datetime) -> None:
+    path = tmp_path / f"_ops/shop/attempts/{attempt}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    os.utime(path, (modified.timestamp(), modified.timestamp()))
 
-    with pytest.raises(StorageUnavailableError):
-        read_attempts(lake)
+
+@pytest.mark.parametrize("content", ["", "{", '{"attempt": "x"}', "[]", "7", '{"ended": null, "began": "x"}'])
+def test_a_torn_record_lives_as_long_as_airflow_lets_its_attempt(lake, tmp_path, content):
+    write_torn(tmp_path, MINE, content, modified=NOW)
+
+    torn = read_attempts(lake, longest=2 * HOUR)[MINE]
+
+    assert (torn.is_torn, torn.began, torn.last_sign) == (True, NOW - HOUR, NOW)
+    assert torn.may_write(NOW + 2 * HOUR - MINUTE)
+    assert not torn.may_write(NOW + 2 * HOUR)
+
+
+def test_a_torn_record_is_never_silent_for_less_than_a_whole_one(lake, tmp_path):
+    write_torn(tmp_path, MINE, "", modified=NOW)
+
+    torn = read_attempts(lake, longest=MINUTE)[MINE]
+
+    assert torn.may_write(NOW + SILENCE - MINUTE)
+    assert not torn.may_write(NOW + SILENCE)
+
+
+def test_a_torn_record_under_a_name_of_no_attempt_begins_with_its_file(lake, tmp_path):
+    write_torn(tmp_path, "copied", "", modified=NOW)
+
+    assert read_attempts(lake, longest=HOUR)["copied"].began == NOW
+
+
+def test_a_process_that_is_alive_mends_its_torn_record(lake, tmp_path):
+    times = iter([NOW, NOW, NOW + MINUTE])
+    running = RunningAttempt(lake, MINE, job="bronze_ingest", clock=lambda: next(times))
+    write_torn(tmp_path, MINE, "{", modified=NOW)
+
+    running.beat()
+
+    assert not read_attempts(lake, longest=HOUR)[MINE].is_torn
+
+
+def test_torn_records_are_deleted_once_their_attempts_cannot_be_alive(lake, tmp_path):
+    write_torn(tmp_path, MINE, "", modified=NOW - HOUR)
+    write_torn(tmp_path, OTHER, "", modified=NOW - 2 * HOUR)
+    records = read_attempts(lake, longest=2 * HOUR)
+
+    assert forget_ended(lake, records, now=NOW, retention=DAY) == 1
+    assert list(read_attempts(lake, longest=2 * HOUR)) == [MINE]
+
+
+def test_a_record_is_on_the_disk_before_it_takes_its_name(lake, tmp_path, monkeypatch):
+    synced: list[bytes] = []
+    monkeypatch.setattr("os.fsync", lambda file: synced.append(os.pread(file, 100, 0)[:11]))
+
+    RunningAttempt(lake, MINE, job="bronze_ingest").beat()
+
+    assert synced == [b'{"attempt":']
 
 
 def test_the_oldest_writer_is_another_attempt_that_has_not_ended():
@@ -108,10 +162,10 @@ def test_records_of_attempts_that_ended_before_the_retention_are_deleted_once(la
     for name, each in records.items():
         (folder / f"{name}.json").write_text(each.to_json())
 
-    assert read_attempts(lake) == records
+    assert read_attempts(lake, longest=2 * HOUR) == records
     assert forget_ended(lake, records, now=NOW, retention=DAY) == 1
-    assert sorted(read_attempts(lake)) == ["long", "young"]
-    assert forget_ended(lake, read_attempts(lake), now=NOW, retention=DAY) == 0
+    assert sorted(read_attempts(lake, longest=2 * HOUR)) == ["long", "young"]
+    assert forget_ended(lake, read_attempts(lake, longest=2 * HOUR), now=NOW, retention=DAY) == 0
 
 
 class NoSpark:
@@ -119,15 +173,7 @@ class NoSpark:
         raise AssertionError("VACUUM deletes files")
 
 
-def test_vacuum_keeps_all_files_while_an_attempt_has_run_longer_than_the_retention(lake):
-    """Files that it has not committed yet are older than the retention, and no version names them."""
-    now = datetime.now(UTC)
-    info, *actions = commit_of(ledger_of("orders", topic="shop.orders", end=5))
-    info["commitInfo"]["timestamp"] = int(now.timestamp() * 1000)
-    write_log(lake.bronze("orders"), [info, *actions])
-    times = iter([now - 3 * DAY])
-    running = RunningAttempt(lake, OTHER, job="bronze_ingest", clock=lambda: next(times, now))
-    running.begin()
+def vacuuming(lake: Lake, now: datetime, *, retention: str = "2d") -> Application:
     pipeline = Pipeline.model_validate(
         {
             "version": 1,
@@ -135,11 +181,11 @@ def test_vacuum_keeps_all_files_while_an_attempt_has_run_longer_than_the_retenti
             "owner": "tests",
             "schedule": "0 * * * *",
             "start_date": date(2026, 1, 1),
-            "maintenance": {"vacuum_retention": "2d"},
+            "maintenance": {"vacuum_retention": retention},
             "tables": [{"name": "orders", "topics": ["shop.orders"]}],
         }
     )
-    application = Application(
+    return Application(
         request=JobRequest(job=Job.VACUUM, pipeline="shop", tables=()),
         pipeline=pipeline,
         tables=pipeline.tables,
@@ -147,6 +193,39 @@ def test_vacuum_keeps_all_files_while_an_attempt_has_run_longer_than_the_retenti
         attempt=new_attempt(now),
         spark=cast(LazySession, NoSpark()),
     )
+
+
+def write_bronze(lake: Lake, now: datetime) -> None:
+    info, *actions = commit_of(ledger_of("orders", topic="shop.orders", end=5))
+    info["commitInfo"]["timestamp"] = int(now.timestamp() * 1000)
+    write_log(lake.bronze("orders"), [info, *actions])
+
+
+def test_vacuum_waits_for_the_attempt_of_a_torn_record_no_longer_than_it_can_live(lake, tmp_path):
+    now = datetime.now(UTC)
+    write_bronze(lake, now)
+    application = vacuuming(lake, now)
+    attempt = new_attempt(now - 3 * DAY)
+    write_torn(tmp_path, attempt, "", modified=now - HOUR)
+
+    (spared,) = vacuum_tables(application)
+    write_torn(tmp_path, attempt, "", modified=now - 2 * HOUR)
+    (deletes,) = vacuum_tables(application)
+
+    assert (spared.error, spared.counts["skipped"]) == (None, 1)
+    assert application.notes == {"torn_attempt_records": [attempt]}
+    assert deletes.error is not None
+    assert "VACUUM deletes files" in deletes.error.sentence
+
+
+def test_vacuum_keeps_all_files_while_an_attempt_has_run_longer_than_the_retention(lake):
+    """Files that it has not committed yet are older than the retention, and no version names them."""
+    now = datetime.now(UTC)
+    write_bronze(lake, now)
+    times = iter([now - 3 * DAY])
+    running = RunningAttempt(lake, OTHER, job="bronze_ingest", clock=lambda: next(times, now))
+    running.begin()
+    application = vacuuming(lake, now)
 
     (spared,) = vacuum_tables(application)
     running.end()

@@ -1,7 +1,8 @@
 """Which attempts may still write: every process that starts Spark keeps a record of itself in the lake.
 
 The record says that the attempt has begun, then at intervals that it is alive, and at last that it ended.
-Maintenance asks these records before it deletes what an attempt may still need.
+Maintenance asks these records before it deletes what an attempt may still need. A record that a loss of power
+tore is replaced by what its file tells: its name says when the attempt began, its age when it was last alive.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 
-from cdc_lakehouse.errors import LakehouseError, StorageUnavailableError
+from cdc_lakehouse.errors import LakehouseError
 from cdc_lakehouse.lake import files
-from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.names import Lake, began_at
 
 logger = logging.getLogger(__name__)
 
@@ -34,17 +35,28 @@ class AttemptRecord:
     seen: datetime
     """When the process last said that it is alive."""
     ended: datetime | None = None
+    silence: timedelta = SILENCE
+    """How long after its last sign of life it may still write."""
+    is_torn: bool = False
+    """Whether the file holds no record, so that this one is made of its name and age."""
 
     def may_write(self, now: datetime) -> bool:
         """Whether files that this attempt wrote may still be committed."""
-        return self.ended is None and now - self.seen < SILENCE
+        return self.ended is None and now - self.seen < self.silence
 
     @property
     def last_sign(self) -> datetime:
         return self.ended or self.seen
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), default=datetime.isoformat)
+        document = {
+            "attempt": self.attempt,
+            "job": self.job,
+            "began": self.began,
+            "seen": self.seen,
+            "ended": self.ended,
+        }
+        return json.dumps(document, default=datetime.isoformat)
 
     @classmethod
     def from_json(cls, text: str) -> AttemptRecord:
@@ -87,7 +99,7 @@ class RunningAttempt:
 
     def beat(self) -> None:
         self._record = replace(self._record, seen=self._clock())
-        files.write_text(self._uri, self._record.to_json())
+        files.write_text(self._uri, self._record.to_json(), durably=True)
 
     def end(self) -> None:
         """Say that no commit will come any more. Never raises: the record then ends by silence."""
@@ -111,23 +123,40 @@ class RunningAttempt:
             logger.warning("record of the attempt not written", extra={"sentence": str(exc)})
 
 
-def read_attempts(lake: Lake) -> dict[str, AttemptRecord]:
-    """Attempt -> its record. One that cannot be parsed stops maintenance: it may be of a running attempt."""
+def read_attempts(lake: Lake, *, longest: timedelta) -> dict[str, AttemptRecord]:
+    """Attempt -> its record.
+
+    A file that holds none may be that of a running attempt, which writes it again within minutes. So its
+    attempt counts as alive until the file is as old as the `longest` that Airflow lets an attempt run, and
+    never less than after a record's silence.
+    """
     records = {}
-    for name in files.file_names(lake.attempts):
-        if name.endswith(_SUFFIX) and not name.startswith("."):
-            uri = f"{lake.attempts}/{name}"
-            text = files.read_text_if_there(uri)
+    for file in files.listed_files(lake.attempts):
+        if file.name.endswith(_SUFFIX) and not file.name.startswith("."):
+            name, text = file.name.removesuffix(_SUFFIX), files.read_text_if_there(file.uri)
             if text is not None:
-                records[name.removesuffix(_SUFFIX)] = _parsed(text, uri)
+                records[name] = _parsed(text) or _told_by_file(name, file.modified, longest=longest)
     return records
 
 
-def _parsed(text: str, uri: str) -> AttemptRecord:
+def _parsed(text: str) -> AttemptRecord | None:
+    """None for what is no record."""
     try:
         return AttemptRecord.from_json(text)
-    except (ValueError, KeyError, TypeError) as exc:
-        raise StorageUnavailableError(root=uri, reason="it is not the record of an attempt") from exc
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _told_by_file(name: str, modified: datetime, *, longest: timedelta) -> AttemptRecord:
+    logger.warning("record of an attempt is torn", extra={"of": name, "modified": modified.isoformat()})
+    return AttemptRecord(
+        attempt=name,
+        job="unknown",
+        began=min(began_at(name) or modified, modified),
+        seen=modified,
+        silence=max(SILENCE, longest),
+        is_torn=True,
+    )
 
 
 def oldest_writer(records: Iterable[AttemptRecord], *, now: datetime, besides: str) -> AttemptRecord | None:
@@ -139,11 +168,12 @@ def oldest_writer(records: Iterable[AttemptRecord], *, now: datetime, besides: s
 def forget_ended(
     lake: Lake, records: Mapping[str, AttemptRecord], *, now: datetime, retention: timedelta
 ) -> int:
-    """Delete records of attempts that ended before the retention. A second call deletes none."""
+    """Delete records of attempts that ended before the retention, and torn ones as soon as their attempts
+    cannot be alive. A second call deletes none."""
     old = [
         name
         for name, record in records.items()
-        if not record.may_write(now) and record.last_sign < now - retention
+        if not record.may_write(now) and (record.is_torn or record.last_sign < now - retention)
     ]
     for name in old:
         files.delete_file(f"{lake.attempts}/{name}{_SUFFIX}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from cdc_lakehouse.errors import StorageUnavailableError
-from cdc_lakehouse.lake.filesystem import filesystem_of, is_object_store
+from cdc_lakehouse.lake.filesystem import filesystem_of, is_object_store, sync_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,19 @@ class Folder:
     modified: datetime | None
 
 
-def write_text(uri: str, text: str) -> None:
-    """Replace the file as a whole, so that no reader sees half of it and no other writer's half."""
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    uri: str
+    name: str
+    modified: datetime
+
+
+def write_text(uri: str, text: str, *, durably: bool = False) -> None:
+    """Replace the file as a whole, so that no reader sees half of it and no other writer's half.
+
+    One that is written `durably` is on the disk before it takes its name: a loss of power leaves the whole
+    file or the one before.
+    """
     filesystem, path = filesystem_of(uri)
     try:
         if is_object_store(uri):
@@ -30,6 +41,8 @@ def write_text(uri: str, text: str) -> None:
         scratch = f"{folder}/.{secrets.token_hex(8)}.part"
         filesystem.create_dir(folder, recursive=True)
         _write(filesystem, scratch, text)
+        if durably:
+            sync_file(filesystem, scratch)
         filesystem.move(scratch, path)
     except OSError as exc:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
@@ -73,14 +86,21 @@ def folders(uri: str) -> list[Folder]:
     ]
 
 
-def file_names(uri: str) -> list[str]:
-    """Return the names of the files directly below `uri`, sorted; none when it does not exist."""
+def listed_files(uri: str) -> list[ListedFile]:
+    """Return the files directly below `uri`, by name; none when it does not exist.
+
+    Where a store does not say when a file was changed, it is taken for new.
+    """
     filesystem, path = filesystem_of(uri)
     try:
         infos = filesystem.get_file_info(FileSelector(path, allow_not_found=True))
     except OSError as exc:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
-    return sorted(info.base_name for info in infos if info.type is FileType.File)
+    return [
+        ListedFile(f"{uri}/{info.base_name}", info.base_name, info.mtime or datetime.now(UTC))
+        for info in sorted(infos, key=lambda info: info.base_name)
+        if info.type is FileType.File
+    ]
 
 
 def delete_file(uri: str) -> None:

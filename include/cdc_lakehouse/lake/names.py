@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
+_ATTEMPT = re.compile(r"(\d{8}T\d{6}Z)-[0-9a-f]{8}")
+_ATTEMPT_TIME = "%Y%m%dT%H%M%SZ"
 
 SHARED = "-shared"
 SCHEMA_CHANGES = "__schema_changes"
@@ -32,7 +34,16 @@ def literal(text: str) -> str:
 
 def new_attempt(now: datetime) -> str:
     """`<yyyymmddThhmmssZ>-<8 hex>`: one process working on a group, new every time."""
-    return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    return f"{now:{_ATTEMPT_TIME}}-{secrets.token_hex(4)}"
+
+
+def began_at(attempt: str) -> datetime | None:
+    """Return when an attempt began, as its name says; None for other names."""
+    match = _ATTEMPT.fullmatch(attempt)
+    try:
+        return None if match is None else datetime.strptime(match[1], _ATTEMPT_TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.attempts import AttemptRecord
-from cdc_lakehouse.lake.names import SHARED, Lake
+from cdc_lakehouse.lake.names import SHARED, Lake, began_at
 
 logger = logging.getLogger(__name__)
 
-_ATTEMPT = re.compile(rf"(?P<attempt>(?P<began>\d{{8}}T\d{{6}}Z)-[0-9a-f]{{8}})(?:{SHARED}\d)?")
-_ATTEMPT_TIME = "%Y%m%dT%H%M%SZ"
+_FOLDER = re.compile(rf"(?P<attempt>.+?)(?:{SHARED}\d)?")
 
 
 def plan_clean(
@@ -53,13 +52,11 @@ def clean_checkpoints(
 
 def _end_of(folder: str, *, records: Mapping[str, AttemptRecord], now: datetime) -> datetime | None:
     """Return when the attempt of a folder ended; None while it may be working, and for other names."""
-    match = _ATTEMPT.fullmatch(folder)
-    if match is None:
+    match = _FOLDER.fullmatch(folder)
+    began = None if match is None else began_at(match["attempt"])
+    if match is None or began is None:
         return None
     record = records.get(match["attempt"])
     if record is not None:
         return None if record.may_write(now) else record.last_sign
-    try:
-        return datetime.strptime(match["began"], _ATTEMPT_TIME).replace(tzinfo=UTC)
-    except ValueError:
-        return None
+    return began

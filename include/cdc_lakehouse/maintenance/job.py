@@ -80,16 +80,26 @@ def _restate_ledgers(application: Application, table: Table) -> int:
 def _attempt_older_than(retention: timedelta, application: Application) -> AttemptRecord | None:
     """Return the oldest attempt that may still write, if it began before the retention."""
     now = datetime.now(UTC)
-    records = read_attempts(application.lake).values()
+    records = _read_attempts(application).values()
     oldest = oldest_writer(records, now=now, besides=application.attempt)
     return oldest if oldest is not None and oldest.began < now - retention else None
+
+
+def _read_attempts(application: Application) -> dict[str, AttemptRecord]:
+    """Read the records, and note torn ones: they end up in the report of the run."""
+    longest = duration(application.pipeline.execution_timeout)
+    records = read_attempts(application.lake, longest=longest)
+    torn = [name for name, record in records.items() if record.is_torn]
+    if torn:
+        application.notes["torn_attempt_records"] = torn
+    return records
 
 
 def clean_tables(application: Application) -> list[TableResult]:
     """Needs no Spark, so none is started."""
     retention = duration(application.pipeline.maintenance.checkpoint_retention)
     now, dry_run = datetime.now(UTC), application.request.dry_run
-    records = read_attempts(application.lake)
+    records = _read_attempts(application)
 
     def work(table: Table) -> TableResult:
         started = time.monotonic()
