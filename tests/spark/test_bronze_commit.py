@@ -65,7 +65,7 @@ def ledger_of(chain: Chain) -> Ledger:
     return ledger
 
 
-def test_a_connector_that_was_never_proven_is_refused_before_anything_is_written(engine, tmp_path):
+def test_a_connector_that_was_never_proven_is_neither_read_nor_merged_unless_accepted(engine, tmp_path):
     chain = Chain(engine, root=tmp_path.as_uri())
     (key_id, key), (value_id, value) = OLD.schemas.items()
     value = value.replace("io.debezium.connector.postgresql", "io.debezium.connector.mariadb")
@@ -77,6 +77,10 @@ def test_a_connector_that_was_never_proven_is_refused_before_anything_is_written
 
     accepting = replace(chain, options={"unproven_source": True})
     assert accepting.ingest(ORDERS, [order(0, 1)]).unproven_source == "mariadb"
+    with pytest.raises(UnprovenSourceError, match="mariadb"):
+        chain.merge(ORDERS)
+    assert not (tmp_path / "silver").exists()
+    assert accepting.merge(ORDERS).unproven_source == "mariadb"
 
 
 def test_rows_and_ledger_are_one_commit(stocked):

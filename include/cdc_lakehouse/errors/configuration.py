@@ -68,9 +68,9 @@ class UnprovenSourceError(ConfigError):
     code = "UNPROVEN_SOURCE"
     sentence = "{table} is written by the connector {connector}, which was never proven here: {why}"
     advice = (
-        "Nothing of the table was read. Only PostgreSQL is proven. To read it all the same, set "
-        "`unproven_source: true` in the pipeline file: every report repeats it, and a green run does not "
-        "mean that silver is right."
+        "Nothing was written; what bronze and silver hold stays. Only PostgreSQL is proven. To read and "
+        "merge it all the same, set `unproven_source: true` in the pipeline file: every report repeats it, "
+        "and a green run does not mean that silver is right."
     )
     table: str
     connector: str

@@ -17,6 +17,7 @@ from typing import Any, TypeGuard
 from uuid import UUID
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef
+from cdc_lakehouse.debezium.schema_facts import row_fields
 from cdc_lakehouse.lake import files
 from cdc_lakehouse.registry.versions import TopicVersions, VersionsByRef, oldest_first
 
@@ -104,6 +105,11 @@ def archived_values(archives: str, topic: str) -> Mapping[SchemaRef, str]:
             if (text := archive.text(ref)) is not None:
                 texts.setdefault(ref, set()).add(text)
     return {ref: known.pop() for ref, known in texts.items() if len(known) == 1}
+
+
+def archived_events(archives: str, topic: str) -> list[str]:
+    """Return the value schemas of `topic` that describe changes of rows."""
+    return [text for text in archived_values(archives, topic).values() if row_fields(json.loads(text))]
 
 
 def archived_in_order(archives: str, topic: str) -> list[tuple[int, str]]:

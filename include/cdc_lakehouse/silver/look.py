@@ -10,18 +10,20 @@ from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Mode, OnQuarantine, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.debezium.proven import refuse_unproven, unproven_connectors
 from cdc_lakehouse.errors import LakehouseError, QuarantineOpenError
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.damage import refuse_damage, refuse_missing_files
 from cdc_lakehouse.lake.filesystem import is_object_store
 from cdc_lakehouse.lake.lag import offsets_behind
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic, topics_with_records
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import ledger_at, newest_ledger
 from cdc_lakehouse.lake.quarantine import open_cases
 from cdc_lakehouse.lake.redo import Redo
-from cdc_lakehouse.lake.spans import Spans, in_words
-from cdc_lakehouse.lake.state import TableState, read_state, state_at
+from cdc_lakehouse.lake.schema_archive import archived_events
+from cdc_lakehouse.lake.spans import Spans, in_words, together
+from cdc_lakehouse.lake.state import TableState, has_steps, read_state, state_at
 from cdc_lakehouse.silver.claiming import Observation, Observed, claim_of_idle, observed_in
 from cdc_lakehouse.silver.deletes_limit import AcceptedDeletes, Brake
 from cdc_lakehouse.silver.made_by import has_other_settings
@@ -80,6 +82,11 @@ class MergeTask:
     unread: Ranges = field(default_factory=dict)
     """Offsets that Kafka had and bronze had not read at the last look of an ingest."""
 
+    buries_again: bool = False
+    """Whether its tombstones were set aside and are made again from all that bronze holds."""
+    unproven: tuple[str, ...] = ()
+    """Connectors that were never proven, that wrote what bronze holds and that the pipeline accepts."""
+
     @property
     def brake(self) -> Brake:
         """Return the limit of what the merge may remove."""
@@ -113,7 +120,19 @@ def look_at(
         if layers.accepted is not None:
             layers.accepted.refuse_unless_carried_out(before)
         return _idle(lake, held, before, observation=observation)
-    return _task(lake, table, layers, other_rows=other_rows, observation=observation)
+    unproven = _accepted_unproven(application, table, held)
+    task = _task(lake, table, layers, other_rows=other_rows, observation=observation)
+    return replace(task, unproven=unproven)
+
+
+def _accepted_unproven(application: Application, table: Table, held: Ledger) -> tuple[str, ...]:
+    """Return the connectors behind bronze that were never proven. Raises unless the pipeline accepts them:
+    an earlier release, or a pipeline file that accepted them once, may have read what they wrote."""
+    archives = application.lake.archives
+    texts = [text for topic in topics_with_records(held) for text in archived_events(archives, topic)]
+    if not application.pipeline.unproven_source:
+        refuse_unproven(texts, table=table.name)
+    return tuple(unproven_connectors(texts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,5 +204,6 @@ def _told(
         lag_offsets=offsets_behind(task.held, ledger, unread=task.unread),
         seconds=seconds,
         decisions=ledger.decisions,
+        unproven_source=", ".join(task.unproven) or None,
         versions={"bronze": task.bronze_version, "silver": result.version},
     )

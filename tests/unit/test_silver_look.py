@@ -1,0 +1,78 @@
+"""What a look at a table refuses before any merge starts: logs and archived schemas, no Spark."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import cast
+
+import pytest
+from debezium_records import envelope_schema, field  # type: ignore[import-not-found]
+from delta_logs import commit_of, ledger_of, write_log  # type: ignore[import-not-found]
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.session import LazySession
+from cdc_lakehouse.avro.schema_refs import SchemaRef
+from cdc_lakehouse.config.models import Pipeline
+from cdc_lakehouse.contract import Job, JobRequest
+from cdc_lakehouse.errors import UnprovenSourceError
+from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.schema_archive import SchemaArchive, archived_events
+from cdc_lakehouse.registry.versions import TopicVersions
+from cdc_lakehouse.silver.look import look_at
+
+TOPIC = "shop.public.orders"
+
+
+def value_schema(connector: str) -> str:
+    envelope = envelope_schema([field("id", "long")])
+    record = next(each for each in envelope["fields"] if each["name"] == "source")
+    record["type"] = {**record["type"], "namespace": f"io.debezium.connector.{connector}"}
+    return json.dumps(envelope)
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> Application:
+    pipeline = Pipeline.model_validate(
+        {
+            "version": 1,
+            "name": "shop",
+            "owner": "tests",
+            "schedule": "0 * * * *",
+            "start_date": date(2026, 1, 1),
+            "tables": [{"name": "orders", "topics": [TOPIC]}],
+        }
+    )
+    return Application(
+        request=JobRequest(job=Job.SILVER_MERGE, pipeline="shop", tables=()),
+        pipeline=pipeline,
+        tables=pipeline.tables,
+        lake=Lake(root=tmp_path.as_uri(), pipeline="shop"),
+        attempt="20260110T110000Z-00000001",
+        spark=cast(LazySession, None),
+    )
+
+
+def archive(application: Application, *schemas: str) -> None:
+    kept = SchemaArchive(application.lake.schemas("registry"))
+    for number, text in enumerate(schemas, 1):
+        kept.keep(number, text, subjects=[f"{TOPIC}-value"])
+    versions: dict[SchemaRef, int | None] = {number: number for number in range(1, len(schemas) + 1)}
+    kept.keep_topic(TOPIC, TopicVersions(keys={}, values=versions))
+
+
+def test_bronze_of_a_connector_that_was_never_proven_is_not_merged(application):
+    write_log(application.lake.bronze("orders"), commit_of(ledger_of("orders", topic=TOPIC, end=5)))
+    archive(application, value_schema("postgresql"), value_schema("mariadb"))
+
+    with pytest.raises(UnprovenSourceError) as caught:
+        look_at(application, application.tables[0])
+
+    assert (caught.value.table, caught.value.connector) == ("orders", "mariadb")
+
+
+def test_a_schema_that_is_no_change_event_says_nothing_of_the_connector(application):
+    archive(application, json.dumps({"type": "record", "name": "Beat", "fields": []}), '"string"')
+
+    assert archived_events(application.lake.archives, TOPIC) == []
