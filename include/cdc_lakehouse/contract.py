@@ -115,9 +115,10 @@ class JobRequest:
     """`<table>=step<step>@v<version>:<rows>rows`: rows that may go, as `DELETES_LIMIT` prints it."""
     fill_gaps: tuple[str, ...] = ()
     """Tables whose gaps are read again, as far as Kafka still holds them."""
-    close_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Table -> codes or coordinates of undecodable records that nobody waits for any more."""
-    reopen_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    close_cases: tuple[str, ...] = ()
+    """`<table>=<code>:<count>records@<digest>` or `<table>=<topic>/<partition>@<offset>`: undecodable records
+    that nobody waits for any more, as `make quarantine` prints them."""
+    reopen_cases: tuple[str, ...] = ()
     """The same of closed ones that are to be decoded again after all."""
     dry_run: bool = False
 
@@ -149,8 +150,8 @@ class JobRequest:
             ("--stop-reading", self.stop_reading),
             ("--accept-deletes", self.accept_deletes),
             ("--fill-gaps", self.fill_gaps),
-            ("--close-cases", _each_case(self.close_cases)),
-            ("--reopen-cases", _each_case(self.reopen_cases)),
+            ("--close-cases", self.close_cases),
+            ("--reopen-cases", self.reopen_cases),
         )
         return [argument for option, values in named for value in values for argument in (option, value)]
 
@@ -158,10 +159,6 @@ class JobRequest:
 def table_named_by(decision: str) -> str:
     """Return the table of `<table>=<what the decision names>`."""
     return decision.partition("=")[0].strip()
-
-
-def _each_case(asked: Mapping[str, tuple[str, ...]]) -> list[str]:
-    return [f"{table}={what}" for table, cases in asked.items() for what in cases]
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ def test_a_closed_case_becomes_no_row(level):
     level.ingest(ORDERS, [replace(order(4, 2, op="u"), value=b"junk"), order(5, 2, op="u", note="zwei")])
     level.merge(APPENDED)
     application = level.application(ORDERS, job=Job.QUARANTINE_REPLAY)
-    asked = replace(application.request, close_cases={"orders": ("bad_frame",)})
+    asked = replace(application.request, close_cases=(f"orders={TOPIC}/0@4",))
     registry = cast(SchemaRegistry, level.registry)
     replay_table(replace(application, request=asked), ORDERS, registry=registry)
 

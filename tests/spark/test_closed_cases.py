@@ -19,6 +19,7 @@ from cdc_lakehouse.config.models import OnQuarantine
 from cdc_lakehouse.contract import Job, TableResult, TableStatus
 from cdc_lakehouse.errors import (
     CaseUnknownError,
+    DecisionOutdatedError,
     QuarantineOpenError,
     RegistryUnavailableError,
     SupersededError,
@@ -61,7 +62,15 @@ def holding(template: Chain, tmp_path: Path) -> Chain:
     return template.copied_to(tmp_path)
 
 
-def replay(chain: Chain, **decisions: dict[str, tuple[str, ...]]) -> TableResult:
+def named(chain: Chain, code: str, *, closed: bool = False) -> str:
+    """All records of a code, as `make quarantine` names them."""
+    found = quarantine(chain.root, [chain.application(ORDERS).pipeline])
+    table, _, name = next(e.decision for e in found if (e.code, e.closed) == (code, closed)).partition("=")
+    assert table == "orders"
+    return name
+
+
+def replay(chain: Chain, **decisions: tuple[str, ...]) -> TableResult:
     """The job, asked to `close_cases` or to `reopen_cases`."""
     application = chain.application(ORDERS, job=Job.QUARANTINE_REPLAY)
     application = replace(application, request=replace(application.request, **decisions))
@@ -69,7 +78,11 @@ def replay(chain: Chain, **decisions: dict[str, tuple[str, ...]]) -> TableResult
 
 
 def close(chain: Chain, *asked: str) -> TableResult:
-    return replay(chain, close_cases={"orders": asked})
+    return replay(chain, close_cases=tuple(f"orders={name}" for name in asked))
+
+
+def close_codes(chain: Chain, *codes: str) -> TableResult:
+    return close(chain, *(named(chain, code) for code in codes))
 
 
 def uri(chain: Chain) -> str:
@@ -90,7 +103,7 @@ def listed(chain: Chain) -> list[tuple[str, bool, int]]:
 def test_a_closed_case_counts_no_more_and_its_row_stays(holding):
     before = {row["offset"]: row for row in holding.bronze(ORDERS)}
 
-    result = close(holding, "bad_frame")
+    result = close_codes(holding, "bad_frame")
 
     rows = {row["offset"]: row for row in holding.bronze(ORDERS)}
     assert (result.status, result.open_cases, open_cases(uri(holding))) == (TableStatus.ADVANCED, 1, 1)
@@ -120,20 +133,36 @@ def test_the_ledger_says_who_was_meant_and_adds_nothing(holding):
 
 
 def test_closing_twice_is_closing_once(holding):
-    close(holding, "bad_frame")
+    asked = named(holding, "bad_frame")
+    close(holding, asked)
     before = state(holding)
 
-    result = close(holding, "bad_frame", f"{TOPIC}/0@4")
+    result = close(holding, asked, f"{TOPIC}/0@4")
 
     assert (result.status, result.counts["closed_by_hand"]) == (TableStatus.IDLE, 0)
     assert state(holding) == before
+
+
+def test_what_a_person_closed_is_not_what_came_since(holding, caplog):
+    monday = named(holding, "bad_frame")
+    holding.ingest(ORDERS, [junk(order(7, 4))])
+    before = state(holding)
+
+    with pytest.raises(DecisionOutdatedError) as caught:
+        close(holding, monday)
+
+    friday = caught.value.standing.strip("`").removeprefix("orders=")
+    assert state(holding) == before
+    assert close(holding, friday).counts["closed_by_hand"] == 3
+    (line,) = (each for each in caplog.records if each.msg == "records still cannot be decoded")
+    assert line.close_cases == [f"orders={named(holding, 'unknown_schema')}"]
 
 
 def test_a_record_that_is_no_case_is_refused_and_nothing_is_closed(holding):
     before = state(holding)
 
     with pytest.raises(CaseUnknownError) as caught:
-        close(holding, "bad_frame", f"{TOPIC}/0@1")
+        close(holding, named(holding, "bad_frame"), f"{TOPIC}/0@1")
 
     assert caught.value.asked == f"{TOPIC}/0@1"
     assert state(holding) == before
@@ -146,16 +175,16 @@ def test_a_closing_that_was_overtaken_changes_nothing(holding, monkeypatch):
     monkeypatch.setattr(replay_job, "read_state", lambda uri, *, table: stale)
 
     with pytest.raises(SupersededError):
-        close(holding, "bad_frame")
+        close_codes(holding, "bad_frame")
 
     assert holding.bronze(ORDERS) == before
 
 
 def test_a_table_that_stops_goes_on_when_every_case_is_closed(holding):
-    close(holding, "bad_frame")
+    close_codes(holding, "bad_frame")
     with pytest.raises(QuarantineOpenError):
         holding.merge(STOPS)
-    close(holding, "unknown_schema")
+    close_codes(holding, "unknown_schema")
 
     result = holding.merge(STOPS)
 
@@ -167,7 +196,7 @@ def test_a_held_key_goes_on_when_its_case_is_closed(holding):
     assert holding.merge(HOLDS).counts["parked"] == 2
     assert notes(holding.silver(ORDERS)) == {1: "one", 2: "two"}
 
-    close(holding, "bad_frame")
+    close_codes(holding, "bad_frame")
     holding.merge(HOLDS)
 
     assert notes(holding.silver(ORDERS)) == {1: "one, newest", 2: "two"}
@@ -185,12 +214,12 @@ def test_a_record_without_a_readable_key_holds_a_table_until_its_case_is_closed(
 
 
 def test_what_could_be_decoded_stays_closed_until_somebody_reopens_it(holding):
-    close(holding, "unknown_schema", f"{TOPIC}/0@4")
+    close(holding, named(holding, "unknown_schema"), f"{TOPIC}/0@4")
     holding.merge(ORDERS)
     holding.registry.hidden = NEW.schemas
 
     left = replay(holding)
-    again = replay(holding, reopen_cases={"orders": ("unknown_schema",)})
+    again = replay(holding, reopen_cases=(f"orders={named(holding, 'unknown_schema', closed=True)}",))
     holding.merge(ORDERS)
 
     assert (left.counts, left.open_cases) == ({"waiting": 1, "closed": 0}, 1)
@@ -202,9 +231,9 @@ def test_what_could_be_decoded_stays_closed_until_somebody_reopens_it(holding):
 
 
 def test_a_case_that_is_open_again_holds_what_comes_and_takes_nothing_back(holding):
-    close(holding, "bad_frame", "unknown_schema")
+    close_codes(holding, "bad_frame", "unknown_schema")
     holding.merge(HOLDS)
-    replay(holding, reopen_cases={"orders": ("bad_frame",)})
+    replay(holding, reopen_cases=(f"orders={named(holding, 'bad_frame', closed=True)}",))
     holding.merge(HOLDS)
     assert notes(holding.silver(ORDERS)) == {1: "one, newest", 2: "two, newest"}
     holding.ingest(ORDERS, [order(7, 1, op="u", note="held"), order(8, 2, op="u", note="two, merged")])
@@ -215,7 +244,7 @@ def test_a_case_that_is_open_again_holds_what_comes_and_takes_nothing_back(holdi
 
 
 def test_what_comes_behind_a_closing_is_a_case_of_its_own(holding):
-    close(holding, "bad_frame", "unknown_schema")
+    close_codes(holding, "bad_frame", "unknown_schema")
 
     holding.ingest(ORDERS, [junk(order(7, 4)), order(8, 4, note="four")])
     holding.sql("OPTIMIZE {t}", uri(holding))
@@ -230,7 +259,7 @@ def test_what_comes_behind_a_closing_is_a_case_of_its_own(holding):
 
 
 def test_silver_made_anew_says_the_same_of_closed_cases(holding):
-    close(holding, "bad_frame", "unknown_schema")
+    close_codes(holding, "bad_frame", "unknown_schema")
     holding.merge(ORDERS)
     before = holding.silver(ORDERS)
     holding.forget_silver(ORDERS)

@@ -82,6 +82,7 @@ def test_the_listing_names_code_count_schemas_and_first_coordinates(capsys):
         detail="2 bytes are missing",
         schema_ids=(5, 9),
         since=datetime(2026, 3, 1, 4, 5, 6, tzinfo=UTC),
+        decision="orders=truncated:4records@5f1c09ae77d2",
     )
 
     print_quarantine([cases])
@@ -93,6 +94,7 @@ def test_the_listing_names_code_count_schemas_and_first_coordinates(capsys):
         *("2026-03-01", "04:05:06", "shop.orders/0@17,", "shop.orders/2@3"),
     ]
     assert "shop.orders shop.orders/0@17: 2 bytes are missing" in said
+    assert "shop close_cases: `orders=truncated:4records@5f1c09ae77d2`" in said
     assert said.rstrip().endswith("4 records in quarantine")
 
 
@@ -106,6 +108,7 @@ def test_closed_cases_are_listed_and_not_counted(capsys):
         detail="2 bytes are missing",
         schema_ids=(),
         since=datetime(2026, 3, 1, 4, 5, 6, tzinfo=UTC),
+        decision="orders=truncated:4records@5f1c09ae77d2",
         closed=True,
     )
 
@@ -113,6 +116,7 @@ def test_closed_cases_are_listed_and_not_counted(capsys):
 
     said = capsys.readouterr().out
     assert "truncated (closed)" in said
+    assert "shop reopen_cases: `orders=truncated:4records@5f1c09ae77d2`" in said
     assert said.rstrip().endswith("0 records in quarantine")
 
 

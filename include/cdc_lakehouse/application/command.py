@@ -28,20 +28,6 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
     return found
 
 
-def _cases(
-    context: click.Context, parameter: click.Parameter, pairs: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for pair in pairs:
-        table, _, what = pair.partition("=")
-        if not table or not what:
-            raise click.BadParameter(
-                f"{pair!r} is not <table>=<code or coordinate>", param=parameter, ctx=context
-            )
-        found[table] = (*found.get(table, ()), what)
-    return found
-
-
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--pipeline", required=True, help="Name of a file in include/pipelines.")
 @click.option("--tables", default="", help="Comma-separated tables of the pipeline; all of them by default.")
@@ -89,13 +75,10 @@ def _cases(
 @click.option(
     "--close-cases",
     multiple=True,
-    metavar="TABLE=WHAT",
-    callback=_cases,
-    help="Nobody waits for these undecodable records any more: a code, or <topic>/<partition>@<offset>.",
+    metavar="TABLE=CASES",
+    help="Nobody waits for these undecodable records any more, as `make quarantine` names them.",
 )
-@click.option(
-    "--reopen-cases", multiple=True, metavar="TABLE=WHAT", callback=_cases, help="Wait for them again."
-)
+@click.option("--reopen-cases", multiple=True, metavar="TABLE=CASES", help="Wait for them again.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, do nothing.")
 def _command(**options: Any) -> dict[str, Any]:
     return options

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.signing import signed
-from cdc_lakehouse.bronze.closing_plan import Case, ClosingPlan, Meant, plan_closing
+from cdc_lakehouse.bronze.closing_plan import CLOSE, REOPEN, ClosingPlan, Coordinate, Meant, plan_closing
+from cdc_lakehouse.bronze.decided import named_for
 from cdc_lakehouse.bronze.in_place import Place, change_in_place, within_of
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult, TableStatus
@@ -24,7 +25,7 @@ from cdc_lakehouse.lake.bronze_schema import ATTEMPT
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.coordinates import any_of, with_topic_id
 from cdc_lakehouse.lake.ledger import Ledger, Sources
-from cdc_lakehouse.lake.quarantine import CLOSED, ERROR, cases, open_cases
+from cdc_lakehouse.lake.quarantine import CLOSED, ERROR, listed_cases, open_cases
 from cdc_lakehouse.lake.state import TableState
 
 logger = logging.getLogger(__name__)
@@ -34,15 +35,12 @@ def close_cases(application: Application, table: Table, state: TableState | None
     """Carry out what this run says of the table's cases; a second call finds it done and is idle."""
     started = time.monotonic()
     request, uri = application.request, application.lake.bronze(table.name)
-    close, reopen = request.close_cases.get(table.name, ()), request.reopen_cases.get(table.name, ())
+    close, reopen = named_for(table.name, request.close_cases), named_for(table.name, request.reopen_cases)
     read: Sources = {} if state is None or state.ledger is None else state.ledger.sources
-    plan = plan_closing(table.name, list(_held(uri)), read=read, close=close, reopen=reopen)
+    plan = plan_closing(table.name, listed_cases(uri), read=read, close=close, reopen=reopen)
     asked_for = {
-        name: {"asked": list(asked), "records": records}
-        for name, asked, records in (
-            ("close_cases", close, plan.closed),
-            ("reopen_cases", reopen, plan.reopened),
-        )
+        name: {"asked": sorted(asked), "records": records}
+        for name, asked, records in ((CLOSE, close, plan.closed), (REOPEN, reopen, plan.reopened))
         if asked
     }
     decisions = signed(asked_for, request)
@@ -96,11 +94,13 @@ def _marked(rows: DataFrame, plan: ClosingPlan, *, attempt: str) -> DataFrame:
 def _means(meant: Meant) -> Column:
     """The same as `Meant.has`, of rows."""
     code = F.col(f"{ERROR}.code").isin(sorted(meant.codes))
-    places = (
-        (F.col("topic") == topic) & (F.col("partition") == partition) & (F.col("offset") == offset)
-        for topic, partition, offset in sorted(meant.coordinates)
-    )
-    return code | any_of(places)
+    return code | any_of(map(_is_at, meant.coordinates))
+
+
+def _is_at(place: Coordinate) -> Column:
+    is_at = (F.col("topic") == place.topic) & (F.col("partition") == place.partition)
+    is_at &= F.col("offset") == place.offset
+    return is_at if place.topic_id is None else is_at & F.col("topic_id").eqNullSafe(place.topic_id)
 
 
 def _outermost(rows: DataFrame) -> Iterator[Place]:
@@ -111,10 +111,3 @@ def _outermost(rows: DataFrame) -> Iterator[Place]:
     for row in found.collect():
         for offset in (row["first"], row["last"]):
             yield row["topic"], row["partition"], offset, row["topic_id"]
-
-
-def _held(uri: str) -> Iterator[Case]:
-    for closed in (False, True):
-        found = cases(uri, closed=closed)
-        for row in () if found is None else found.select(["topic", "partition", "offset", ERROR]).to_pylist():
-            yield Case(row["topic"], row["partition"], row["offset"], row[ERROR]["code"], closed=closed)

@@ -36,10 +36,10 @@ class Decided:
     @classmethod
     def about(cls, table: str, request: JobRequest) -> Decided:
         return cls(
-            accept_gap=_names_in(table, request.accept_gap),
+            accept_gap=named_for(table, request.accept_gap),
             source_epoch=request.source_epoch.get(table),
-            acknowledge_foreign=_names_in(table, request.acknowledge_foreign),
-            stop_reading=_names_in(table, request.stop_reading),
+            acknowledge_foreign=named_for(table, request.acknowledge_foreign),
+            stop_reading=named_for(table, request.stop_reading),
             fill_gaps=table in request.fill_gaps,
         )
 
@@ -80,7 +80,7 @@ def decision_text(table: str, named: Iterable[str]) -> str:
     return f"{table}={','.join(sorted(named))}"
 
 
-def _names_in(table: str, values: Iterable[str]) -> Named | None:
+def named_for(table: str, values: Iterable[str]) -> Named | None:
     """Return the names in the values `<table>=<a>,<b>` about this table; None where no value is about it."""
     texts = [value.partition("=")[2] for value in values if table_named_by(value) == table]
     names = (name.strip() for text in texts for name in text.split(","))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import UnfinishedError, each_table
 from cdc_lakehouse.bronze.closing import close_cases
+from cdc_lakehouse.bronze.closing_plan import decisions_about
+from cdc_lakehouse.bronze.decided import named_for
 from cdc_lakehouse.bronze.replay import TableReplay
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
-from cdc_lakehouse.lake.quarantine import open_cases
+from cdc_lakehouse.lake.quarantine import listed_cases, open_cases
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.registry.client import SchemaRegistry
+
+logger = logging.getLogger(__name__)
 
 
 def replay_tables(application: Application) -> list[TableResult]:
@@ -43,7 +48,10 @@ def replay_table(application: Application, table: Table, *, registry: SchemaRegi
                 decided, TableResult(table=table.name, status=TableStatus.PLANNED, open_cases=waiting)
             )
         replay = TableReplay(application, table, registry=registry)
-        return _together(decided, replay.run(waiting=waiting, version=state.version, held=state.ledger))
+        replayed = replay.run(waiting=waiting, version=state.version, held=state.ledger)
+        if replayed.open_cases:
+            _log_what_waits(uri, table.name)
+        return _together(decided, replayed)
     except Exception as exc:
         # What was decided is committed, whatever came then, and the report says so.
         if decided is not None and decided.status is TableStatus.ADVANCED:
@@ -51,9 +59,18 @@ def replay_table(application: Application, table: Table, *, registry: SchemaRegi
         raise
 
 
+def _log_what_waits(uri: str, table: str) -> None:
+    """Print what closes the cases that are left, ready to be pasted into the form of this DAG."""
+    waiting = [case for case in listed_cases(uri) if case.closed is None]
+    facts = {"of": table, "records": len(waiting), "close_cases": decisions_about(table, waiting)}
+    logger.warning("records still cannot be decoded", extra=facts)
+
+
 def _decided(application: Application, table: Table) -> TableResult | None:
     request = application.request
-    if table.name not in request.close_cases and table.name not in request.reopen_cases:
+    if not any(
+        named_for(table.name, lines) is not None for lines in (request.close_cases, request.reopen_cases)
+    ):
         return None
     state = read_state(application.lake.bronze(table.name), table=table.name)
     return close_cases(application, table, state)

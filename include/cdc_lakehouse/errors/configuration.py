@@ -185,8 +185,8 @@ class CaseUnknownError(ConfigError):
     code = "CASE_UNKNOWN"
     sentence = "{table} has no undecodable record {asked}; it has {held}"
     advice = (
-        "`make quarantine` lists them. Name a code, or one record as <topic>/<partition>@<offset>. No case "
-        "of this table was closed or opened."
+        "Name all records of a code as this sentence, `make quarantine` and the log of `quarantine_replay` "
+        "print them, or one as <topic>/<partition>@<offset>. No case of this table was closed or opened."
     )
     table: str
     asked: str

@@ -129,6 +129,9 @@ def print_quarantine(found: Sequence[Cases]) -> None:
         console.print(table)
     for each in found:
         console.print(_text(f"{each.pipeline}.{each.table} {each.first[0]}: {each.detail}", style="dim"))
+    for each in found:
+        parameter = "reopen_cases" if each.closed else "close_cases"
+        console.print(_text(f"{each.pipeline} {parameter}: `{each.decision}`", style="dim"))
     console.print(
         _text(f"{sum(each.count for each in found if not each.closed)} records in quarantine", style="bold")
     )

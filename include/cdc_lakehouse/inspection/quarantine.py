@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.lake.quarantine import cases
+from cdc_lakehouse.lake.quarantine import Case, cases, name_of_cases
 
 _SHOWN = 3
 
@@ -31,6 +32,8 @@ class Cases:
     """That their values name."""
     since: datetime
     """When the first one came into bronze."""
+    decision: str
+    """`<table>=<code>:<count>records@<digest>`: these and no others are closed, or reopened, by it."""
     closed: bool = False
     """Nobody waits for them any more."""
 
@@ -63,5 +66,11 @@ def _by_code(pipeline: str, table: str, rows: pa.Table, *, closed: bool) -> Iter
             detail=own[0]["decode_error"]["detail"] or "",
             schema_ids=tuple(sorted({row["value_schema_id"] for row in own} - {None})),
             since=min(row["ingested_at"] for row in own),
+            decision=f"{table}={name_of_cases(code, map(_case_of, own))}",
             closed=closed,
         )
+
+
+def _case_of(row: Mapping[str, Any]) -> Case:
+    place = row["topic"], row["partition"], row["offset"]
+    return Case(*place, code=row["decode_error"]["code"], topic_id=row["topic_id"])

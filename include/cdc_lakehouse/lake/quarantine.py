@@ -6,6 +6,10 @@ opened; and none of them is opened to count, unless somebody has closed a case o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -18,11 +22,37 @@ from cdc_lakehouse.lake.snapshot import DataFile, newest_snapshot
 ERROR = "decode_error"
 CLOSED = "closed"
 """Field of it: the attempt that closed the case. A table without closed cases has no such field."""
+_INSTANT = pa.timestamp("us", tz="UTC")
+_PLACE = ("topic", "partition", "offset", "topic_id")
 CASE_COLUMNS = (
-    *("topic", "partition", "offset", "kafka_timestamp", "key_schema_id", "value_schema_id"),
+    *(*_PLACE, "kafka_timestamp", "key_schema_id", "value_schema_id"),
     *(ERROR, "ingested_at"),
 )
 _CASE = pa.struct([("code", pa.string()), ("detail", pa.string()), (CLOSED, pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One undecodable record."""
+
+    topic: str
+    partition: int
+    offset: int
+    code: str
+    topic_id: str | None = None
+    """None for rows of release 0.1.0, which knew one incarnation of a topic."""
+    closed: str | None = None
+    """The attempt that closed it."""
+
+
+def name_of_cases(code: str, cases: Iterable[Case]) -> str:
+    """Return `bad_frame:2records@5f1c09ae77d2`: a code, and a digest of which records have it.
+
+    A person decides on exactly these. One record more or less has another name.
+    """
+    places = sorted(f"{each.topic}@{each.topic_id or ''}/{each.partition}@{each.offset}" for each in cases)
+    digest = sha256("\n".join(places).encode()).hexdigest()
+    return f"{code}:{len(places)}records@{digest[:12]}"
 
 
 def open_cases(uri: str) -> int:
@@ -54,6 +84,23 @@ def cases(uri: str, *, closed: bool = False) -> pa.Table | None:
     return whole if whole is not None and len(whole) else None
 
 
+def listed_cases(uri: str) -> list[Case]:
+    """Return every undecodable record of the table, those whose cases were closed too."""
+    found = [rows for closed in (False, True) if (rows := cases(uri, closed=closed)) is not None]
+    return [
+        Case(
+            topic=row["topic"],
+            partition=row["partition"],
+            offset=row["offset"],
+            topic_id=row["topic_id"],
+            code=row[ERROR]["code"],
+            closed=row[ERROR][CLOSED],
+        )
+        for rows in found
+        for row in rows.select([*_PLACE, ERROR]).to_pylist()
+    ]
+
+
 def _told(file: DataFile) -> int | None:
     """Closed ones among them. None where the log does not say: files of 0.1.0, and what replaced them."""
     sound = file.nulls.get(ERROR, {}).get("code")
@@ -64,9 +111,17 @@ def _cases_of(uri: str, file: DataFile, *, columns: list[str], closed: bool) -> 
     filesystem, root = filesystem_of(uri)
     try:
         with naming_damage(uri, file), filesystem.open_input_file(f"{root}/{file.path}") as stream:
-            rows = pq.read_table(stream, columns=columns, page_checksum_verification=True)
+            parquet = pq.ParquetFile(
+                stream, page_checksum_verification=True, coerce_int96_timestamp_unit=_INSTANT.unit
+            )
+            own = [name for name in columns if name in parquet.schema_arrow.names]
+            rows = parquet.read(columns=own)
     except OSError as exc:
         raise StorageUnavailableError(root=f"{uri}/{file.path}", reason=str(exc)) from exc
+    instants = [pa.field(f.name, _INSTANT) if pa.types.is_timestamp(f.type) else f for f in rows.schema]
+    rows = rows.cast(pa.schema(instants))  # Spark, which rewrites files, writes timestamps in a way of its own
+    if "topic_id" in columns and "topic_id" not in own:  # a file of release 0.1.0
+        rows = rows.append_column("topic_id", pa.nulls(len(rows), pa.string()))
     rows = rows.filter(pc.is_valid(rows[ERROR]))
     faults = rows[ERROR].combine_chunks()
     by = pc.struct_field(faults, CLOSED) if _has_closed(faults.type) else pa.nulls(len(rows), pa.string())

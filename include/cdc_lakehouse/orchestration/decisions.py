@@ -23,14 +23,15 @@ ACCEPT_DELETES = "accept_deletes"
 FILL_GAPS = "fill_gaps"
 STOP_READING = "stop_reading"
 DECISIONS = (ACCEPT_GAP, SOURCE_EPOCH, ACKNOWLEDGE_FOREIGN, STOP_READING, ACCEPT_DELETES, FILL_GAPS)
-_BY_LINE = frozenset({ACCEPT_GAP, ACKNOWLEDGE_FOREIGN, STOP_READING, ACCEPT_DELETES, FILL_GAPS})
 CLOSE_CASES = "close_cases"
 REOPEN_CASES = "reopen_cases"
 CASE_DECISIONS = (CLOSE_CASES, REOPEN_CASES)
+_BY_LINE = frozenset(
+    {ACCEPT_GAP, ACKNOWLEDGE_FOREIGN, STOP_READING, ACCEPT_DELETES, FILL_GAPS, *CASE_DECISIONS}
+)
 NOTE = "note"
 MOST_OF_A_NOTE = 500
 """Characters."""
-_CASE_PATTERN = r"^([a-z_0-9]+|[A-Za-z0-9._-]+/[0-9]+@[0-9]+)$"
 _WHO_DECIDES = {
     Job.BRONZE_INGEST: DECISIONS,
     Job.SILVER_MERGE: DECISIONS,
@@ -78,9 +79,11 @@ _ABOUT = {
         "run. (Airflow does not give its own note of a run to the tasks.)"
     ),
     CLOSE_CASES: (
-        "Table and undecodable records that nobody waits for any more, as `make quarantine` lists them: a "
-        'code, or one record, like `{"orders": ["bad_frame", "shop.public.orders/0@17"]}`. A code means the '
-        "records that have it now. Rows stay in bronze with their bytes; silver goes on without them."
+        "Undecodable records that nobody waits for any more: per line all of one code, as `make quarantine` "
+        "and the log of `quarantine_replay` print them, like `orders=bad_frame:2records@5f1c09ae77d2`, or "
+        "one record, like `orders=shop.public.orders/0@17`. If a record of that code came since, the run "
+        "changes nothing and prints the new value. Rows stay in bronze with their bytes; silver goes on "
+        "without them."
     ),
     REOPEN_CASES: "Like the one above: closed cases that are to be decoded after all, from this run on.",
 }
@@ -111,9 +114,7 @@ def decision_params() -> dict[str, Param]:
 
 def case_params() -> dict[str, Param]:
     """The trigger form of a pipeline's maintenance."""
-    asked = {"type": "array", "items": {"type": "string", "pattern": _CASE_PATTERN}, "minItems": 1}
-    by_table: dict[str, Any] = {"type": "object", "propertyNames": _TEXT, "additionalProperties": asked}
-    cases = {each: Param({}, description_md=_ABOUT[each], **by_table) for each in CASE_DECISIONS}
+    cases = {name: Param([], description_md=_ABOUT[name], **_LINES) for name in CASE_DECISIONS}
     return {**cases, NOTE: _note_param()}
 
 
@@ -148,10 +149,7 @@ def decided(
     if known is not None:
         _require_known(given, set(known), pipeline=pipeline)
     if job is Job.QUARANTINE_REPLAY:
-        return {
-            name: {table: tuple(asked) for table, asked in given.get(name, {}).items()}
-            for name in CASE_DECISIONS
-        }
+        return {name: tuple(given.get(name, ())) for name in CASE_DECISIONS}
     own = None if tables is None else set(tables)
 
     def of_ours(values: Iterable[str]) -> tuple[str, ...]:

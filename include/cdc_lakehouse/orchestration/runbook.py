@@ -28,7 +28,7 @@ _WHAT_A_JOB_DOES = {
         "Decodes records again that could not be decoded when they came, and closes the cases of those that "
         "can be now: press **Clear** after the registry was repaired, or a release that knows more is "
         "installed. The next merge puts them where they belong. What still cannot be decoded stays, until "
-        "somebody triggers the DAG with `close_cases`."
+        "somebody triggers the DAG with `close_cases`: the log prints the lines to paste."
     ),
     Job.CLEAN_CHECKPOINTS: "Deletes scratch checkpoints of attempts that ended; none is needed again.",
 }
@@ -91,7 +91,8 @@ def maintenance_text(pipeline: Pipeline) -> str:
             f"Keeps the tables of pipeline `{pipeline.name}` small and fast. Nothing waits for it: it may "
             f"fail for a night without harm. Ask **{pipeline.owner}** when it stays red for days.",
             "Its form is for undecodable records that nobody will ever decode: `close_cases` ends the wait "
-            "for them, `reopen_cases` begins it again. A retry or a clear of such a run finds it done.",
+            "for them, `reopen_cases` begins it again. Copy the lines from the log of `quarantine_replay`: "
+            "they mean the records that were there then. A retry or a clear of such a run finds it done.",
             _CLEAR_IS_SAFE,
         ]
     )
