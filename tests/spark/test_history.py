@@ -12,7 +12,8 @@ from orders import know, order  # type: ignore[import-not-found]
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.errors import HistoryColumnsUnknownError, SupersededError
-from cdc_lakehouse.lake.steps import STEPS_ID, standing_of
+from cdc_lakehouse.lake.state import STEPS_ID
+from cdc_lakehouse.lake.steps import standing_of
 from cdc_lakehouse.silver import applying
 from cdc_lakehouse.silver.history import upkeep
 from cdc_lakehouse.silver.look import MergeTask, look_at

@@ -8,11 +8,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from chain import Chain  # type: ignore[import-not-found]
-from orders import EMPTY, ORDERS, know, notes, order, planned  # type: ignore[import-not-found]
+from chain import Chain, table_of  # type: ignore[import-not-found]
+from orders import EMPTY, NEW, ORDERS, know, notes, order, planned  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.planning import standing
+from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import ExitCode, Job, TableResult, TableStatus
 from cdc_lakehouse.errors import DataFilesGoneError, LogTornError
 from cdc_lakehouse.lake.damage import TORN
@@ -73,8 +74,8 @@ def lake(template: Chain, tmp_path: Path) -> Chain:
     return template.copied_to(tmp_path)
 
 
-def merged(chain: Chain) -> TableResult:
-    (result,) = merge_tables(chain.application(ORDERS, job=Job.SILVER_MERGE))
+def merged(chain: Chain, table: Table = ORDERS) -> TableResult:
+    (result,) = merge_tables(chain.application(table, job=Job.SILVER_MERGE))
     return result
 
 
@@ -155,3 +156,28 @@ def test_a_silver_whose_folder_is_deleted_is_computed_anew(lake):
 
     assert merged(lake).error is None
     assert notes(lake.silver(ORDERS)) == SILVER
+
+
+def test_torn_tables_beside_silver_say_again_what_they_said(engine, tmp_path):
+    """A step of each is torn that silver has committed: a delete, its version, the line of a new column."""
+    table, chain = table_of("orders", history=True), Chain(engine, root=(tmp_path / "lake").as_uri())
+    know(chain)
+    know(chain, NEW)
+    chain.ingest(table, RECORDS[:2])
+    chain.merge(table)
+    update = {"op": "u", "note": "new", "priority": 1, "writer": NEW}
+    chain.ingest(table, [order(2, 0, **update), order(3, 0, op="d", writer=NEW)])
+    chain.merge(table)
+    sound, torn = chain.copied_to(tmp_path / "sound"), chain.copied_to(tmp_path / "torn")
+    for uri in (torn.lake.history("orders"), torn.lake.tombstones("orders"), torn.lake.schema_changes):
+        half(uri)
+
+    for each in (sound, torn):  # the update is sent again behind its delete, and the new column is dropped
+        each.ingest(table, [order(2, 0, at=4, **update), order(5, 1, op="u", note="newest")])
+        assert merged(each, table).error is None
+
+    assert notes(torn.silver(table)) == notes(sound.silver(table)) == {1: "newest"}
+    assert sorted(map(str, torn.history(table))) == sorted(map(str, sound.history(table)))
+    assert [row["id"] for row in torn.rows(torn.lake.tombstones("orders"), "id")] == [0]
+    assert {row["change"] for row in torn.rows(torn.lake.schema_changes, "change")} == {"dropped"}
+    assert merged(torn, table).status is TableStatus.IDLE

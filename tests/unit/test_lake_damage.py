@@ -12,14 +12,17 @@ from cdc_lakehouse.errors import DataFilesGoneError, LogDamagedError, LogTornErr
 from cdc_lakehouse.lake.damage import (
     TORN,
     LogListing,
+    heal_table,
     heal_torn_log,
     is_whole_commit,
     refuse_damage,
     refuse_missing_files,
+    was_set_aside,
 )
 from cdc_lakehouse.lake.filesystem import filesystem_of, sync_file
+from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
-from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.state import STEPS_ID, has_steps, is_there, read_state
 
 FIRST = ledger_of("orders", topic="shop.orders", end=5)
 
@@ -215,3 +218,74 @@ def test_a_version_that_appears_while_the_log_is_listed_is_not_missed(uri, monke
         monkeypatch.setattr("cdc_lakehouse.lake.damage._list_log", lambda uri, sizes=sizes: LogListing(sizes))
 
         refuse_damage(uri, table="orders")
+
+
+STEP: list[dict[str, object]] = [
+    {"commitInfo": {"timestamp": 2, "operation": "WRITE", "operationParameters": {}}},
+    {"txn": {"appId": STEPS_ID, "version": 1, "lastUpdated": 1}},
+]
+TEARS = pytest.mark.parametrize(
+    "content", [b"", b'{"commitInfo":', bytes(80)], ids=["empty", "half", "zeros"]
+)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Three steps of each table beside silver; the last one is version 3."""
+    lake = Lake(root=tmp_path.as_uri(), pipeline="shop")
+    for uri in (lake.history("orders"), lake.tombstones("orders")):
+        write_log(uri, STEP, STEP, STEP)
+    return lake
+
+
+@TEARS
+def test_a_torn_step_of_a_history_is_taken_back(lake, content):
+    (log_of(lake.history("orders")) / commit(3)).write_bytes(content)
+
+    heal_table(lake, "orders")
+
+    assert max(path.name for path in log_of(lake.history("orders")).iterdir()) == commit(2)
+    assert has_steps(lake.history("orders"))
+    assert not was_set_aside(lake.history("orders"))
+
+
+@TEARS
+def test_tombstones_with_a_torn_step_are_set_aside_as_a_whole_until_they_are_made_again(lake, content):
+    """Which deletes the step said is nowhere else: a part of them would let older events bring rows back."""
+    uri = lake.tombstones("orders")
+    (log_of(uri) / commit(3)).write_bytes(content)
+
+    heal_table(lake, "orders")
+    heal_table(lake, "orders")
+
+    assert (is_there(uri), has_steps(uri), was_set_aside(uri)) == (False, False, True)
+    write_log(uri)  # an attempt that is killed behind the creation has made nothing
+    assert (is_there(uri), has_steps(uri)) == (True, False)
+    write_log(uri, STEP)
+    assert has_steps(uri)
+
+
+def test_tombstones_whose_newest_commit_is_lost_are_set_aside(lake):
+    uri = lake.tombstones("orders")
+    (log_of(uri) / commit(3)).unlink()
+    (log_of(uri) / "00000000000000000003.crc").write_text("of the lost version")
+
+    heal_table(lake, "orders")
+
+    assert was_set_aside(uri)
+
+
+def test_a_torn_checkpoint_of_tombstones_costs_none_of_them(lake):
+    uri = lake.tombstones("orders")
+    (log_of(uri) / "00000000000000000002.checkpoint.parquet").write_bytes(b"PAR1 and no end")
+
+    heal_table(lake, "orders")
+
+    assert (has_steps(uri), was_set_aside(uri)) == (True, False)
+
+
+def test_sound_tables_beside_silver_are_left_alone(lake):
+    heal_table(lake, "orders")
+
+    for uri in (lake.history("orders"), lake.tombstones("orders")):
+        assert [path.name for path in Path(uri.removeprefix("file://")).iterdir()] == ["_delta_log"]

@@ -1,7 +1,9 @@
 """Damage that a loss of power does to a table: torn commits, checksums of lost commits, missing data files.
 
 A table returns to the version before a torn newest commit, as if the process had died before it: bronze reads
-those records again, silver applies them again. Everything else is an error that names the damage.
+those records again, silver applies them again, and a history that lacks a step of silver is cut again from
+all of bronze. Tombstones do not tell of which step they lack the deletes: they are made again as a whole.
+Everything else is an error that names the damage.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from cdc_lakehouse.errors import DataFilesGoneError, LogDamagedError, LogTornError, StorageUnavailableError
 from cdc_lakehouse.lake.filesystem import delta_options, filesystem_of, is_object_store
+from cdc_lakehouse.lake.names import Lake
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,8 @@ _CHECKSUM = re.compile(r"(\d{20})\.crc")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
 _SINGLE = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _POINTER = "_last_checkpoint"
+_ASIDE = "_delta_log."
+"""Beginning of the name of a log that was moved to `TORN` as a whole."""
 _MAGIC = b"PAR1"
 _FEW = 3
 _MOST_VERSIONS = 20
@@ -135,6 +140,50 @@ def heal_torn_log(uri: str, *, table: str) -> tuple[str, ...]:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
     logger.warning("torn files of the log were moved aside", extra={"of": table, "uri": uri, "files": torn})
     return torn
+
+
+def heal_table(lake: Lake, table: str) -> None:
+    """Heal the logs of bronze, of silver and of the tables beside it. A second call changes nothing."""
+    for uri in (lake.bronze(table), lake.silver(table)):
+        heal_torn_log(uri, table=table)
+    heal_beside_silver(lake, table)
+
+
+def heal_beside_silver(lake: Lake, table: str) -> None:
+    """Take back a torn step of the history, and set tombstones aside of which a step is torn."""
+    heal_torn_log(lake.history(table), table=table)
+    uri = lake.tombstones(table)
+    listing = None if is_object_store(uri) else _list_log(uri)
+    torn = () if listing is None else _torn_files(uri, listing)
+    if any(_COMMIT.fullmatch(name) or _CHECKSUM.fullmatch(name) for name in torn):
+        _set_log_aside(uri, table=table)
+    else:
+        heal_torn_log(uri, table=table)
+
+
+def was_set_aside(uri: str) -> bool:
+    """Whether the whole log of this table was moved aside once."""
+    if is_object_store(uri):
+        return False
+    filesystem, folder = filesystem_of(uri)
+    try:
+        found = filesystem.get_file_info(FileSelector(f"{folder}/{TORN}", allow_not_found=True))
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    return any(info.base_name.startswith(_ASIDE) for info in found)
+
+
+def _set_log_aside(uri: str, *, table: str) -> None:
+    """Then there is no table, until somebody makes it in the same folder. VACUUM takes its data files."""
+    filesystem, folder = filesystem_of(uri)
+    try:
+        filesystem.create_dir(f"{folder}/{TORN}", recursive=True)
+        filesystem.move(f"{folder}/_delta_log", f"{folder}/{TORN}/{_ASIDE}{secrets.token_hex(4)}")
+    except FileNotFoundError:
+        return  # another attempt was faster
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    logger.warning("a torn log was set aside: the table is made again", extra={"of": table, "uri": uri})
 
 
 def refuse_missing_files(uri: str, sizes: Mapping[str, int], *, table: str) -> None:

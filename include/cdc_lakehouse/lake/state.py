@@ -23,6 +23,8 @@ from cdc_lakehouse.lake.filesystem import delta_options, is_object_store
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 from cdc_lakehouse.lake.newest_ledger import ledger_at
 
+STEPS_ID = "cdc_lakehouse_step"
+"""The Delta transaction id whose version is the newest step of a table without a ledger (`lake.steps`)."""
 _FIRST_LOOK = 20
 _FOREIGN_NAME = re.compile(r"v(?P<version>[0-9]+)@step(?P<step>[0-9]+)")
 _MOST_LOOKS = 10
@@ -84,6 +86,17 @@ def read_state(uri: str, *, table: str) -> TableState | None:
 def is_there(uri: str) -> bool:
     """Whether there is a Delta table, be it with a ledger or without."""
     return bool(DeltaTable.is_deltatable(uri, storage_options=delta_options(uri)))
+
+
+def has_steps(uri: str) -> bool:
+    """Whether there is a table without a ledger that got its first step. Its creation is a commit before."""
+    try:
+        delta = DeltaTable(uri, storage_options=delta_options(uri))
+        return delta.transaction_version(STEPS_ID) is not None
+    except TableNotFoundError:
+        return False
+    except (DeltaError, OSError) as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
 
 
 def made_at(uri: str) -> datetime | None:

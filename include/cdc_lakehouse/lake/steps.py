@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from cdc_lakehouse.errors import StorageUnavailableError, SupersededError
 from cdc_lakehouse.lake.filesystem import delta_options
+from cdc_lakehouse.lake.state import STEPS_ID
 from cdc_lakehouse.lake.transaction import numbered_statement, proven
 
-STEPS_ID = "cdc_lakehouse_step"
 _NOTE = "cdc_lakehouse_step"
 _FIRST_LOOK = 20
 

@@ -13,7 +13,7 @@ from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.values import LOG_RETENTION_DAYS, duration
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.attempts import AttemptRecord, forget_ended, oldest_writer, read_attempts
-from cdc_lakehouse.lake.damage import refuse_missing_files
+from cdc_lakehouse.lake.damage import heal_beside_silver, refuse_missing_files
 from cdc_lakehouse.lake.state import is_there, read_state
 from cdc_lakehouse.maintenance.clean import clean_checkpoints
 from cdc_lakehouse.maintenance.forget import forget
@@ -122,6 +122,8 @@ def _existing(application: Application, table: Table) -> list[str]:
         if state is not None:
             refuse_missing_files(uri, state.files, table=name)
             existing.append(uri)
+    if not application.request.dry_run:
+        heal_beside_silver(lake, name)
     return [*existing, *(uri for uri in lake.beside_silver(name) if is_there(uri))]
 
 

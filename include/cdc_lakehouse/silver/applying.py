@@ -61,7 +61,8 @@ def apply_changes(
     accepted = removal.exceeds(task.table.deletes_limit)
     keep_history(session, application, task, changes, cause=cause, accepted=accepted)
     tombstones = lake.tombstones(table.name)
-    if table.deletes is Deletes.HARD and (cause.silver == 1 or _may_delete(task, changes, plan)):
+    is_hard = table.deletes is Deletes.HARD
+    if task.buries_again or (is_hard and (cause.silver == 1 or _may_delete(task, changes, plan))):
         bury(session, tombstones, changes.rows, changes.columns, cause=cause, silver=uri)
     elif cause.silver == 1 and is_there(tombstones):
         # Of a time when it did not keep deleted rows, in another life.

@@ -8,7 +8,7 @@ from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.errors import LogTornError
-from cdc_lakehouse.lake.damage import heal_torn_log
+from cdc_lakehouse.lake.damage import heal_table
 from cdc_lakehouse.silver.claiming import observed_in
 from cdc_lakehouse.silver.look import MergeTask, look_at, looked
 from cdc_lakehouse.silver.table_merge import merge_table
@@ -25,8 +25,7 @@ def merge_tables(application: Application) -> list[TableResult]:
         try:
             found = look_at(application, table, observed=observed)
         except LogTornError:
-            for uri in (application.lake.bronze(table.name), application.lake.silver(table.name)):
-                heal_torn_log(uri, table=table.name)
+            heal_table(application.lake, table.name)
             found = look_at(application, table, observed=observed)
         return merge_table(application, found) if isinstance(found, MergeTask) else found
 

@@ -13,7 +13,7 @@ from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.proven import refuse_unproven, unproven_connectors
 from cdc_lakehouse.errors import LakehouseError, QuarantineOpenError
 from cdc_lakehouse.lake.confirmations import Confirmation
-from cdc_lakehouse.lake.damage import refuse_damage, refuse_missing_files
+from cdc_lakehouse.lake.damage import refuse_damage, refuse_missing_files, was_set_aside
 from cdc_lakehouse.lake.filesystem import is_object_store
 from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic, topics_with_records
@@ -33,6 +33,7 @@ from cdc_lakehouse.silver.plan import (
     is_level,
     is_small,
     knows_all_of,
+    plan_all_again,
     plan_late,
     plan_read_again,
     plan_redo,
@@ -66,7 +67,8 @@ class MergeTask:
     late: Spans
     """What silver passed as missing and bronze holds now."""
     read_again: Spans
-    """What silver could not take from rows in whose place bronze has others now."""
+    """What silver could not take from rows in whose place bronze has others now; all that it has applied
+    where its tombstones are made again."""
     redo: tuple[Redo, ...]
     """Steps of bronze whose rows were decoded again since silver passed them."""
     holds: bool
@@ -81,7 +83,6 @@ class MergeTask:
     """What silver may claim once it has applied enough, newest first."""
     unread: Ranges = field(default_factory=dict)
     """Offsets that Kafka had and bronze had not read at the last look of an ingest."""
-
     buries_again: bool = False
     """Whether its tombstones were set aside and are made again from all that bronze holds."""
     unproven: tuple[str, ...] = ()
@@ -182,9 +183,12 @@ def _task(
     holding = table.on_quarantine is OnQuarantine.HOLD
     work, redo = plan_work(held, before), plan_redo(held, before)
     late = plan_late(held, before)
+    buries_again = mode is Mode.UPSERT and _lacks_tombstones(lake, before)
+    read_again = _spans_again(held, before, buries_again=buries_again, other_rows=other_rows)
     facts = {"ranges": work, "late": in_words(late), "decoded_again": sum(each.rows for each in redo)}
     logger.info("merge planned", extra=facts)
-    small = is_small(work, late=late, table_bytes=silver.size_bytes if silver is not None else 0)
+    size = 0 if silver is None else silver.size_bytes
+    small = is_small(work, late=together(late, read_again), table_bytes=size)
     return MergeTask(
         table,
         mode=mode,
@@ -196,12 +200,13 @@ def _task(
         work=work,
         open_cases=waiting,
         late=late,
-        read_again=plan_read_again(held, before) if other_rows else {},
+        read_again=read_again,
         redo=redo,
         holds=holding and waiting > 0,
         releases=before.parked and not holding,
         small=small,
         accepted=layers.accepted,
+        buries_again=buries_again,
         confirmations=observation.confirmations,
         unread=observation.unread,
     )
@@ -222,13 +227,27 @@ def _bronze_of(
 
 
 def _refuse_damage(lake: Lake, table: Table, *, bronze: TableState, silver: TableState | None) -> None:
-    """Raise for missing data files and damaged logs; tables beside silver have no copy to heal them from."""
+    """Raise for missing data files and damaged logs; tables beside silver are asked for here only."""
     refuse_missing_files(lake.bronze(table.name), bronze.files, table=table.name)
     if silver is not None:
         refuse_missing_files(lake.silver(table.name), silver.files, table=table.name)
     for uri in lake.beside_silver(table.name):
         if not is_object_store(uri):
             refuse_damage(uri, table=table.name)
+
+
+def _lacks_tombstones(lake: Lake, before: Ledger) -> bool:
+    """Whether tombstones were set aside and nobody has made them again, which is one commit. The first step
+    of silver makes them anyway."""
+    uri = lake.tombstones(before.table)
+    return before.seq > 0 and was_set_aside(uri) and not has_steps(uri)
+
+
+def _spans_again(held: Ledger, before: Ledger, *, buries_again: bool, other_rows: bool) -> Spans:
+    if buries_again:
+        logger.warning("tombstones are made again from all of bronze", extra={"of": before.table})
+        return plan_all_again(held, before)
+    return plan_read_again(held, before) if other_rows else {}
 
 
 def _idle(lake: Lake, bronze: Ledger, silver: Ledger, *, observation: Observation) -> TableResult:

@@ -75,6 +75,15 @@ def plan_read_again(bronze: Ledger, silver: Ledger) -> Spans:
     return _held(silver.passed_over, bronze)
 
 
+def plan_all_again(bronze: Ledger, silver: Ledger) -> Spans:
+    """All that silver has applied and bronze holds."""
+    applied = {
+        source: {partition: progress.present() for partition, progress in partitions.items()}
+        for source, partitions in silver.sources.items()
+    }
+    return _held(applied, bronze)
+
+
 def _held(spans: Spans, bronze: Ledger) -> Spans:
     found = {
         source: {

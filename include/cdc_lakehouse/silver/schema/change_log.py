@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 )
 
 from cdc_lakehouse.errors import StorageUnavailableError, TableChangedError
+from cdc_lakehouse.lake.damage import heal_torn_log
 from cdc_lakehouse.lake.delta_transaction import Refusal, refusal_of, why
 from cdc_lakehouse.lake.tables import create_if_missing
 from cdc_lakehouse.silver.schema.evolution import ChangeKind, ColumnChange
@@ -65,6 +66,7 @@ def keep(session: SparkSession, uri: str, changes: Sequence[ColumnChange], occas
     A repeated attempt at the same step finds its line, and has the last word on the type: one line per
     column and step, however often it is called.
     """
+    heal_torn_log(uri, table=occasion.table)
     create_if_missing(session, uri, schema=_SCHEMA, properties={})
     rows = session.createDataFrame([_line(each, occasion) for each in changes], _SCHEMA)
     for _ in range(_TRIES):
@@ -84,6 +86,7 @@ def keep(session: SparkSession, uri: str, changes: Sequence[ColumnChange], occas
 
 def added_at(session: SparkSession, uri: str, *, table: str, silver_id: str, step: int) -> frozenset[str]:
     """Return the columns that the log says were added for this step of this silver, by any attempt at it."""
+    heal_torn_log(uri, table=table)
     if not DeltaTable.isDeltaTable(session, uri):
         return frozenset()
     is_step = (F.col("table") == table) & (F.col("silver_id") == silver_id) & (F.col("silver_step") == step)
