@@ -33,8 +33,18 @@ class Since:
         """Whether the row was certainly sent before the snapshot."""
         if row["position"] is None or is_full_snapshot(row):
             return False
-        commit = row["position"][1]
-        return commit < self.commit if commit else not self.is_new_slot
+        _, commit, _, place, *_ = row["position"]
+        return commit < self.commit if commit else not self.is_new_slot and place < self.commit
+
+    def is_passed_by(self, row: Row, *, tx: int) -> bool:
+        """Whether the row was sent behind the snapshot of `tx`; of two snapshots at one place the later one
+        has the higher transaction."""
+        if row["position"] is None:
+            return False
+        if is_full_snapshot(row):
+            return row["tx"] is not None and (Since.of(row).commit, row["tx"]) > (self.commit, tx)
+        _, commit, _, place, *_ = row["position"]
+        return is_streamed(row) and max(commit, place) >= self.commit
 
 
 @dataclass
@@ -55,6 +65,11 @@ class Epochs:
     whether any event names its past."""
     since: dict[int, Since] = field(default_factory=dict)
     """Epoch -> what was sent behind the rows of its snapshot, where the log tells."""
+    read: list[Row] = field(default_factory=list)
+    """Of the drains before, with their epochs."""
+    overtaken: set[int] = field(default_factory=set)
+    """Transactions of snapshots that were met behind rows that were sent after them: these have an older
+    epoch, and are no rows that the snapshot lacks."""
 
     def drain(self, rows: Iterable[Row]) -> list[Row]:
         """The same rows with their `epoch`; the drain ends behind the last one of each partition."""
@@ -79,7 +94,16 @@ class Epochs:
             self.note_again(partition, [row for row in own if epochs[row["at"]] == epoch], before=before)
         self.past = {p: past for p, past in self.past.items() if self.standing[p] == self.newest}
         self.standing = dict.fromkeys(self.standing, self.newest)
-        return [{**row, "epoch": epochs[row["at"]]} for row in found]
+        told = [
+            {
+                **row,
+                "epoch": epochs[row["at"]],
+                "overtaken": is_full_snapshot(row) and row["tx"] in self.overtaken,
+            }
+            for row in found
+        ]
+        self.read += told
+        return told
 
     def shown_in(self, partition: int, own: list[Row]) -> dict[int, int]:
         """The rows at which a snapshot or a slot shows that an epoch begins here, and which."""
@@ -140,6 +164,9 @@ class Epochs:
             if reached <= since.commit:  # or the source went back, and its log does not tell
                 known_since = self.since.get(self.standing[partition], since)
                 self.since[self.standing[partition]] = min(since, known_since)
+                older = (each for each in self.read if each["epoch"] < self.standing[partition])
+                if any(since.is_passed_by(each, tx=row["tx"]) for each in older):
+                    self.overtaken.add(row["tx"])
         elif is_streamed(row):
             past = self.past.get(partition)
             run = [row, *takewhile(lambda r: not is_streamed(r) or not names_its_past(r), behind)]

@@ -227,12 +227,15 @@ def same_place_in_log(one: Event, other: Event) -> bool:
 
 
 def clearings(events: list[Event]) -> Iterator[Event]:
-    """Truncates, and the beginning of a repeated snapshot that is complete: what it does not have is gone."""
+    """Truncates, and the beginning of a repeated snapshot that is complete: what it does not have is gone,
+    unless rows that were sent behind it are of an older epoch."""
     for event in events:
         if event.op == "t":
             yield event
         elif is_full_snapshot(event) and event.snapshot in SNAPSHOT_ENDS:
             own = [each for each in events if is_full_snapshot(each) and each.tx == event.tx]
+            if any(each.row.get("overtaken") for each in own):
+                continue
             began = min(each.place[0] for each in own)
             ended = min((each for each in own if each.snapshot in SNAPSHOT_ENDS), key=commit_time)
             yield replace(ended, op="t", key=None, place=(began, 0, 0, 0, 0, 0, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from epoch_batches import (  # type: ignore[import-not-found]
     AGAIN,
     FIRST,
@@ -306,6 +307,38 @@ def test_a_partition_that_entered_the_epoch_does_not_overtake_its_snapshot():
 
     since = Since(900, is_new_slot=True)
     assert [bronze.progress(number).beginnings[-1].since for number in (0, 2)] == [since, since]
+
+
+def test_the_first_event_of_a_later_slot_stands_behind_a_blocking_snapshot_though_it_names_no_commit():
+    """It would be removed as a row that the snapshot lacks."""
+    bronze = Bronze.empty()
+    bronze.takes({P0: [FIRST], P1: [FIRST, OLD]})
+    bronze.takes({P1: [BLOCKING]})
+
+    assert bronze.takes({P0: [Streamed(None, 950)]}) == []
+    assert bronze.epochs(0) == [0, 1]
+
+
+@pytest.mark.parametrize("older", [Read(80), Read(89, slot=900)], ids=["older place", "older transaction"])
+def test_an_older_snapshot_that_is_met_later_removes_nothing_of_the_newer_one(older):
+    """One backlog holds both, no partition has rows of both, and its drain comes to the newer one first."""
+    bronze = streaming(P0, P1)
+    bronze.takes({P0: [AGAIN]}, until={P1: 4})
+
+    assert bronze.takes({P1: [OLD, older]}) == [2]
+    since = bronze.progress(1).beginnings[-1].since
+    assert since is not None
+    assert since.overtaken
+    assert cleared_by(Applied(), truncated=None, ended=older.tx_id, held=bronze.ledger).cleared is None
+
+
+def test_a_snapshot_that_is_met_behind_an_older_one_removes_what_it_lacks():
+    bronze = streaming(P0, P1)
+    bronze.takes({P0: [Read(80)]}, until={P1: 4})
+    bronze.takes({P1: [OLD, AGAIN]})
+
+    cleared = cleared_by(Applied(), truncated=None, ended=AGAIN.tx_id, held=bronze.ledger).cleared
+    assert cleared == Place.beginning_of(2)
 
 
 def test_silver_removes_nothing_for_a_snapshot_that_was_overtaken():

@@ -158,6 +158,20 @@ def test_a_snapshot_takes_nothing_that_came_behind_though_batches_cut_anywhere(s
 
 @settings(max_examples=300, deadline=None)
 @given(sent=histories(), data=st.data())
+def test_an_older_snapshot_that_is_met_behind_a_newer_one_takes_nothing_of_it(sent, data):
+    """One backlog with any number of snapshots, in batches that cut each partition anywhere."""
+    logs, bronze = by_partition(sent), Bronze.empty()
+    ends = [len(log) for log in logs.values()]
+    for _ in range(data.draw(st.integers(0, 4))):
+        some = [data.draw(st.integers(bronze.end(TOPIC, n), end)) for n, end in enumerate(ends)]
+        drained(bronze, some, logs, ends)
+    drained(bronze, ends, logs)
+
+    survives(bronze, logs, takes_ghosts=False)
+
+
+@settings(max_examples=300, deadline=None)
+@given(sent=histories(), data=st.data())
 def test_whatever_a_partition_is_late_with_its_snapshot_wins(sent, data):
     """Ends that no clock explains: slow brokers, killed runs, records behind the end that was planned."""
     logs, bronze = by_partition(sent), Bronze.empty()

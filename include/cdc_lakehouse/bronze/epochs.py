@@ -183,7 +183,11 @@ class _Walk:
         since = _find_since(starts)
         if since is not None:
             siblings = [partition for partition in self.partitions.values() if partition.source in sources]
-            overtaken = any(partition.holds_behind(since, below=epoch) for partition in siblings)
+            overtaken = any(
+                partition.holds_behind(since, below=epoch)
+                or partition.holds_newer_snapshot((since.commit, tx_id), below=epoch)
+                for partition in siblings
+            )
             since = since._replace(overtaken=overtaken)
         for partition, start in starts:
             partition.enter(epoch, at=start.offset, tx_id=tx_id, opened=opens, since=since)

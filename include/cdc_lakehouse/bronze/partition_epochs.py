@@ -199,6 +199,19 @@ class PartitionEpochs:
             return False
         return _reaches_behind(self.before.log, since)
 
+    def holds_newer_snapshot(self, taken: tuple[int, int], *, below: int) -> bool:
+        """Return whether earlier batches hold rows of a later snapshot, in an epoch `below` that of this one.
+
+        `taken` is the place in the log and the transaction of this snapshot, which the drain meets second.
+        """
+        return any(
+            beginning.since is not None
+            and beginning.tx_id is not None
+            and (beginning.since.commit, beginning.tx_id) > taken
+            and _at(self.settled, beginning.offset) < below
+            for beginning in self.before.beginnings
+        )
+
     def has_streamed_behind(self, since: Since) -> bool:
         """Return whether an event so far, in the batch too, was sent behind a snapshot."""
         return _reaches_behind(self.log, since)
@@ -276,18 +289,22 @@ def _in_order(events: Iterable[Event], *, known: set[int | None]) -> Iterable[Ev
 def _is_before(run: LogRun, since: Since) -> bool:
     """Return whether all events of a run, which straddles nothing, were sent before the rows of a snapshot.
 
-    The first events behind a new slot name no commit: a run without commits may be on either side of it.
+    The first events behind a new slot name no commit: a run without commits may be on either side of it. It
+    was sent before a snapshot that continued a stream if it stands below that snapshot in the log: above it
+    stand the first events of a later slot.
     """
     if run.commits[1] == 0:
-        return not since.is_new_slot
+        return not since.is_new_slot and run.row < since.commit
     return run.commits[1] < since.commit
 
 
 def _reaches_behind(log: Log | None, since: Since) -> bool:
-    """Return whether the last event of the log was sent behind a snapshot."""
-    if log is None or log.last is None:
-        return False
-    return (max(log.last[0], log.row) if since.is_new_slot else log.last[0]) >= since.commit
+    """Return whether an event of the log names the commit of a snapshot, or stands behind it in the log.
+
+    What was sent before a snapshot was committed by then, and stands below it. The first events of a slot
+    name no commit, so only their place tells.
+    """
+    return log is not None and log.last is not None and max(log.last[0], log.row) >= since.commit
 
 
 def _at(boundaries: Iterable[Boundary], offset: int) -> int:

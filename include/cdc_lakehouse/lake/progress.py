@@ -25,8 +25,8 @@ class Since(NamedTuple):
     is_new_slot: bool
     """The snapshot is that of a new slot, whose first events may name no commit."""
     overtaken: bool = False
-    """Bronze had some of these events, in an older epoch, before it met rows of the snapshot: then not every
-    row of an older epoch was deleted."""
+    """Bronze had some of these events, or rows of a snapshot that was taken later, in an older epoch, before
+    it met rows of the snapshot: then not every row of an older epoch was deleted."""
 
 
 class Beginning(NamedTuple):
