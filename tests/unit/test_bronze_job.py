@@ -146,6 +146,19 @@ def test_the_lag_of_a_table_that_cannot_be_read_is_told_from_kafka(
     assert shown.lag_offsets == end + behind
 
 
+def test_an_ingest_numbers_an_epoch_anew_that_no_column_holds_though_kafka_has_no_news(application, tmp_path):
+    stuck = {0: Progress(floor=3, end=9, epochs=((5, 2**63),)), 1: Progress(floor=0, end=0)}
+    ledger = replace(
+        ledger_of("orders", topic=TOPIC.name, end=9), cluster_id="c1", sources={TOPIC.source: stuck}
+    )
+    write_log(f"{tmp_path.as_uri()}/bronze/shop/orders", commit_of(ledger))
+
+    (result,) = looked(application("shop.orders"))
+
+    assert (result.status, result.error) == (TableStatus.PLANNED, None)
+    assert result.decisions == {"epochs_renumbered": {str(2**63): 1}}
+
+
 def test_the_lag_of_a_table_that_was_never_read_is_told_from_kafka(application):
     made = application("shop.orders")
 

@@ -8,8 +8,17 @@ import pytest
 from orders_in_kafka import SOURCE, TOPIC, facts, ledger, ledger_of  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.plan import plan_drain
-from cdc_lakehouse.bronze.standing import MOST_GAPS, Difference, after_edit, after_restore, recovered
+from cdc_lakehouse.bronze.standing import (
+    MOST_GAPS,
+    Difference,
+    after_edit,
+    after_restore,
+    highest_applied,
+    recovered,
+    renumbered,
+)
 from cdc_lakehouse.errors import ForeignRowsError
+from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.commits import ForeignCommit, Told
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.progress import Progress
@@ -116,3 +125,57 @@ def test_rows_missing_all_over_a_table_are_refused():
 
     with pytest.raises(ForeignRowsError, match="rows are missing in 2000 places"):
         after_edit(state(DELETE), wide, Difference(lost={SOURCE: {0: many}}, held={}))
+
+
+BEYOND = 2**63
+
+
+def with_epochs(*partitions: tuple[tuple[int, int], ...]) -> Ledger:
+    own = {n: Progress(floor=0, end=20, epochs=epochs) for n, epochs in enumerate(partitions)}
+    found: Ledger = ledger_of({SOURCE: own})
+    return found
+
+
+def epochs_of(found: Ledger) -> list[tuple[tuple[int, int], ...]]:
+    return [progress.epochs for progress in found.sources[SOURCE].values()]
+
+
+def test_epochs_that_no_column_holds_are_numbered_on_in_their_order():
+    stuck = with_epochs(((3, 2), (9, BEYOND), (12, BEYOND + 1)), ((5, BEYOND + 1),))
+
+    found, decision = renumbered(stuck, applied=2)
+
+    assert epochs_of(found) == [((3, 2), (9, 3), (12, 4)), ((5, 4),)]
+    assert decision == {"epochs_renumbered": {str(BEYOND): 3, str(BEYOND + 1): 4}}
+    assert renumbered(found, applied=2) == (found, {})
+
+
+def test_an_epoch_that_silver_has_rows_of_keeps_its_number():
+    high = 2**60
+    stuck = with_epochs(((3, high), (9, BEYOND)))
+
+    found, decision = renumbered(stuck, applied=high)
+
+    assert epochs_of(found) == [((3, high), (9, high + 1))]
+    assert decision == {"epochs_renumbered": {str(BEYOND): high + 1}}
+
+
+def test_what_records_opened_above_the_highest_of_silver_is_left_alone():
+    ours = with_epochs(((3, 2**60), (9, 2**60 + 1)))
+
+    assert renumbered(ours, applied=2**60) == (ours, {})
+
+
+def test_where_no_number_is_left_nothing_changes():
+    stuck = with_epochs(((3, BEYOND - 1), (9, BEYOND)))
+
+    assert renumbered(stuck, applied=BEYOND - 1) == (stuck, {})
+    assert epochs_of(renumbered(stuck, applied=0)[0]) == [((3, 1), (9, 2))]
+
+
+def test_the_highest_epoch_of_silver_is_that_of_its_rows_and_of_what_it_cleared():
+    silver = ledger_of({SOURCE: {0: Progress(floor=0, end=10, epochs=((3, 2), (10, 7)))}})
+
+    assert highest_applied(silver) == 2
+    assert highest_applied(replace(silver, applied=Applied(reached=(4, 100)))) == 4
+    assert highest_applied(replace(silver, applied=Applied(complete=5))) == 5

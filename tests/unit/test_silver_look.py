@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import cast
@@ -16,8 +17,9 @@ from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import Job, JobRequest
-from cdc_lakehouse.errors import UnprovenSourceError
+from cdc_lakehouse.errors import EpochBeyondBoundsError, UnprovenSourceError
 from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.lake.schema_archive import SchemaArchive, archived_events
 from cdc_lakehouse.registry.versions import TopicVersions
 from cdc_lakehouse.silver.look import look_at
@@ -76,3 +78,15 @@ def test_a_schema_that_is_no_change_event_says_nothing_of_the_connector(applicat
     archive(application, json.dumps({"type": "record", "name": "Beat", "fields": []}), '"string"')
 
     assert archived_events(application.lake.archives, TOPIC) == []
+
+
+def test_an_epoch_that_no_column_holds_is_told_before_spark_fails_on_it(application):
+    bronze = ledger_of("orders", topic=TOPIC, end=5)
+    source = f"{TOPIC}@id1"
+    progress = Progress(floor=0, end=5, epochs=((3, 2**63),))
+    write_log(application.lake.bronze("orders"), commit_of(replace(bronze, sources={source: {0: progress}})))
+
+    with pytest.raises(EpochBeyondBoundsError) as caught:
+        look_at(application, application.tables[0])
+
+    assert (caught.value.epoch, caught.value.highest) == (2**63, 2**63 - 1)

@@ -12,16 +12,31 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.decided import NOTHING, Decided, require_what_stands
 from cdc_lakehouse.bronze.incarnations import doubtful
 from cdc_lakehouse.bronze.plan import DrainPlan, never_read, plan_drain
-from cdc_lakehouse.bronze.standing import after_edit, after_restore, recovered
+from cdc_lakehouse.bronze.standing import (
+    after_edit,
+    after_restore,
+    highest_applied,
+    recovered,
+    renumbered,
+)
 from cdc_lakehouse.bronze.start import NO_START, start_of
 from cdc_lakehouse.config.models import Table
+from cdc_lakehouse.contract import MAX_SOURCE_EPOCH
 from cdc_lakehouse.errors import LakehouseError, LedgerLostError, LogTornError, WrongTableError
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.lake.damage import heal_torn_log, refuse_missing_files
 from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger
+from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
-from cdc_lakehouse.lake.state import TableState, foreign_commit, foreign_name, look_into, step_in
+from cdc_lakehouse.lake.state import (
+    TableState,
+    foreign_commit,
+    foreign_name,
+    look_into,
+    read_state,
+    step_in,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,15 +93,26 @@ def plan_table(
         )
 
     newest = newest_ledger(uri, table=table.name) if decided == NOTHING else None
-    if newest is not None:
+    if newest is not None and newest.ledger.epoch <= MAX_SOURCE_EPOCH:
         # The newest commit alone may say that there is nothing to do; all else is looked at thoroughly.
         with suppress(LakehouseError):
             plan = planned(newest.ledger, {})
             if plan.is_idle:
                 return plan
-    ledger, healed, version = standing(uri, empty, decided=decided, session=session)
+    found = standing(uri, empty, decided=decided, session=session)
+    ledger, healed, version = _with_usable_epochs(application.lake, found)
     turned = _turned_back(application, ledger, decided=decided, version=version, session=session)
     return replace(planned(ledger, healed, turned), version=version)
+
+
+def _with_usable_epochs(lake: Lake, found: Standing) -> Standing:
+    """Raises for a silver that does not tell which epochs it has rows of, where that matters."""
+    if found.ledger.epoch <= MAX_SOURCE_EPOCH:
+        return found
+    silver = read_state(lake.silver(found.ledger.table), table=found.ledger.table)
+    applied = 0 if silver is None or silver.ledger is None else highest_applied(silver.ledger)
+    ledger, numbers = renumbered(found.ledger, applied=applied)
+    return Standing(ledger, {**found.healed, **numbers}, found.version)
 
 
 def standing(uri: str, empty: Ledger, *, decided: Decided, session: SessionOf | None) -> Standing:

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cdc_lakehouse.contract import MAX_SOURCE_EPOCH
 from cdc_lakehouse.errors import ForeignRowsError
 from cdc_lakehouse.lake.commits import RESTORE, ForeignCommit
-from cdc_lakehouse.lake.ledger import Ledger, Sources
+from cdc_lakehouse.lake.ledger import LARGEST_EPOCH, Ledger, Sources
 from cdc_lakehouse.lake.progress import Progress, Span
 from cdc_lakehouse.lake.state import TableState
 
@@ -87,6 +88,42 @@ def after_edit(state: TableState, ours: Ledger, found: Difference) -> tuple[Ledg
     counted = _restart_count(state.seq)
     after = replace(ours, seq=state.seq, sources=sources, untold=untold, counted=counted)
     return after, {**_acknowledged(state.foreign), "lost": lost}
+
+
+def renumbered(ledger: Ledger, *, applied: int) -> tuple[Ledger, dict[str, Any]]:
+    """Return the ledger with too high epochs numbered on behind those in use, and the decision that says so.
+
+    Earlier releases took any number for a source epoch. Above `MAX_SOURCE_EPOCH` a person can open no other,
+    and what is no bigint cannot be merged. `applied` is the highest that silver has rows of: it stays, and so
+    do all below it. Where no number is left nothing changes, and a second call changes nothing either.
+    """
+    known = {
+        epoch for partitions in ledger.sources.values() for p in partitions.values() for _, epoch in p.epochs
+    }
+    too_high = sorted(epoch for epoch in known if epoch > max(applied, MAX_SOURCE_EPOCH))
+    newest = max([applied, *(known - set(too_high))])
+    numbers = {epoch: newest + place for place, epoch in enumerate(too_high, 1)}
+    if all(old == new for old, new in numbers.items()) or newest + len(numbers) > LARGEST_EPOCH:
+        return ledger, {}
+    sources = {
+        source: {
+            p: replace(
+                progress, epochs=tuple((start, numbers.get(epoch, epoch)) for start, epoch in progress.epochs)
+            )
+            for p, progress in partitions.items()
+        }
+        for source, partitions in ledger.sources.items()
+    }
+    told = {str(old): new for old, new in numbers.items()}
+    return replace(ledger, sources=sources), {"epochs_renumbered": told}
+
+
+def highest_applied(silver: Ledger) -> int:
+    """Return the highest source epoch that silver has rows of, or has made place for."""
+    partitions = (progress for known in silver.sources.values() for progress in known.values())
+    held = [p.epoch_at(p.end - 1) for p in partitions if p.end > p.floor]
+    top = silver.applied.top
+    return max([0, *held, *([] if top is None else [top[0]]), silver.applied.complete or 0])
 
 
 def _restart_count(step: int) -> tuple[int, int]:

@@ -26,6 +26,7 @@
     │   ├── UndiscoverableTopicError  UNDISCOVERABLE_TOPIC
     │   ├── SourceEpochOldError       SOURCE_EPOCH_OLD
     │   ├── SourceEpochTooHighError   SOURCE_EPOCH_TOO_HIGH
+    │   ├── EpochBeyondBoundsError    EPOCH_BEYOND_BOUNDS
     │   ├── DecisionOutdatedError     DECISION_OUTDATED
     │   ├── UnknownNameError          UNKNOWN_NAME
     │   ├── CaseUnknownError          CASE_UNKNOWN
@@ -85,6 +86,7 @@ from cdc_lakehouse.errors.configuration import (
     ConfigError,
     DecisionOutdatedError,
     DeletedRowsKeptError,
+    EpochBeyondBoundsError,
     HistoryColumnsUnknownError,
     HistoryShapeChangedError,
     InvalidPipelineError,
@@ -185,6 +187,7 @@ __all__ = [
     "DecisionOutdatedError",
     "DeletedRowsKeptError",
     "DeletesLimitError",
+    "EpochBeyondBoundsError",
     "FileDamagedError",
     "FilesGoneError",
     "ForeignCommitError",

@@ -110,7 +110,11 @@ class UndiscoverableTopicError(ConfigError):
 class SourceEpochOldError(ConfigError):
     code = "SOURCE_EPOCH_OLD"
     sentence = "source_epoch {asked} of {table} is not above {known}, the one it stands in"
-    advice = "Trigger the DAG with a higher number; every new incarnation of the source has its own."
+    advice = (
+        "Trigger the DAG with a higher number; every new incarnation of the source has its own. Where the "
+        "table stands above 9007199254740991, the highest that the form takes: delete silver's folder first, "
+        "and the next ingest numbers its epochs anew."
+    )
     table: str
     asked: int
     known: int
@@ -126,6 +130,20 @@ class SourceEpochTooHighError(ConfigError):
     table: str
     asked: int
     known: int
+    highest: int
+
+
+class EpochBeyondBoundsError(ConfigError):
+    code = "EPOCH_BEYOND_BOUNDS"
+    sentence = "bronze of {table} has the source epoch {epoch}; silver holds numbers up to {highest}"
+    advice = (
+        "An earlier release took it. Nothing was merged. Clear `bronze_ingest`, then `silver_merge`: the "
+        "ingest numbers such epochs on behind the others. If this comes back, silver has rows of the highest "
+        "number: delete its folder, and that of its history if it keeps one, and clear both again; they are "
+        "computed anew from bronze."
+    )
+    table: str
+    epoch: int
     highest: int
 
 

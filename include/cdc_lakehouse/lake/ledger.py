@@ -24,6 +24,8 @@ T = TypeVar("T")
 LEDGER_VERSION = 1
 APPLICATION_ID = "cdc_lakehouse"
 """Delta transaction id whose version is `seq`: the fence of compare-and-set."""
+LARGEST_EPOCH = 2**63 - 1
+"""Silver keeps epochs in columns of 64 bits."""
 
 
 class Kind(StrEnum):

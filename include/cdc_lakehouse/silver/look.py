@@ -11,12 +11,12 @@ from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Mode, OnQuarantine, Table
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.proven import refuse_unproven, unproven_connectors
-from cdc_lakehouse.errors import LakehouseError, QuarantineOpenError
+from cdc_lakehouse.errors import EpochBeyondBoundsError, LakehouseError, QuarantineOpenError
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.damage import refuse_damage, refuse_missing_files, was_set_aside
 from cdc_lakehouse.lake.filesystem import is_object_store
 from cdc_lakehouse.lake.lag import offsets_behind
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, by_topic, topics_with_records
+from cdc_lakehouse.lake.ledger import LARGEST_EPOCH, Ledger, Ranges, by_topic, topics_with_records
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import ledger_at, newest_ledger
 from cdc_lakehouse.lake.quarantine import open_cases
@@ -158,6 +158,8 @@ def _read_layers(lake: Lake, table: Table, *, accepted: AcceptedDeletes | None) 
         return None
     _refuse_damage(lake, table, bronze=bronze, silver=silver)
     held = bronze.ledger
+    if held.epoch > LARGEST_EPOCH:
+        raise EpochBeyondBoundsError(table=table.name, epoch=held.epoch, highest=LARGEST_EPOCH)
     before = first_ledger(held) if silver is None or silver.ledger is None else silver.ledger
     if accepted is not None and not accepted.is_pending(before):
         accepted.refuse_unless_carried_out(before)
