@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from epoch_batches import Bronze, Read, Record, Streamed  # type: ignore[import-not-found]
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from orders_in_kafka import TOPIC  # type: ignore[import-not-found]
 
@@ -159,7 +159,8 @@ def test_a_snapshot_takes_nothing_that_came_behind_though_batches_cut_anywhere(s
 @settings(max_examples=300, deadline=None)
 @given(sent=histories(), data=st.data())
 def test_an_older_snapshot_that_is_met_behind_a_newer_one_takes_nothing_of_it(sent, data):
-    """One backlog with any number of snapshots, in batches that cut each partition anywhere."""
+    """One backlog with any number of snapshots of one stream, in batches that cut each partition anywhere."""
+    assume(all(each.incarnation == 0 or each.record.commit is not None for _, each in sent))
     logs, bronze = by_partition(sent), Bronze.empty()
     ends = [len(log) for log in logs.values()]
     for _ in range(data.draw(st.integers(0, 4))):

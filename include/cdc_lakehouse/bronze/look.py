@@ -19,7 +19,7 @@ from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.planning import SessionOf, plan_table
 from cdc_lakehouse.bronze.start import LATEST
 from cdc_lakehouse.bronze.time_to_loss import Ends, TimeToLoss
-from cdc_lakehouse.config.kafka_settings import bootstrap_servers, librdkafka_settings
+from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.config.topics import is_pattern
@@ -81,8 +81,7 @@ def look(
     application: Application, cluster: Cluster, *, session: SessionOf | None
 ) -> list[DrainTask | TableResult]:
     """Per table its work, or its result where there is none: idle, or failed for what cannot be right."""
-    connection = application.connection(Role.KAFKA)
-    settings, plans = librdkafka_settings(connection), dict[str, DrainPlan]()
+    settings, plans = librdkafka_settings(application.connection(Role.KAFKA)), dict[str, DrainPlan]()
     by_pattern = {table.name for table in application.tables if any(map(is_pattern, table.topics))}
     application, refused, since = _discovered(application, cluster)
     asked, connectors = ask(application, cluster), ask_connectors()
@@ -109,8 +108,7 @@ def look(
         logger.info("drain planned", extra={"backlog": plan.backlog})
         return DrainTask(table=table, plan=plan, cluster=cluster)
 
-    bootstrap = bootstrap_servers(connection)
-    found = each_table(application, look_at, bootstrap=bootstrap, at_once=LOOKS_AT_ONCE)
+    found = each_table(application, look_at, bootstrap=settings["bootstrap.servers"], at_once=LOOKS_AT_ONCE)
     standing, unread = _find_ends(application, plans, facts)
     left = times_to_loss(settings, facts, standing)
     known = observe(application, asked, cluster=cluster, facts=facts, plans=plans)

@@ -9,8 +9,8 @@ class LogTornError(DataError):
     code = "LOG_TORN"
     sentence = "the log of {table} at {path} ends in files that were not written to their end: {names}"
     advice = (
-        "The machine lost power, or the disk lost data. Clear `bronze_ingest`, then `silver_merge`: they move "
-        "these files aside (`_torn` in the table's folder) and do again what the last commit did."
+        "The machine lost power, or the disk lost data. Clear `bronze_ingest`, then `silver_merge`: they "
+        "move these files aside (`_torn` in the table's folder) and do again what the last commit did."
     )
     table: str
     path: str

@@ -118,8 +118,9 @@ def _cases_of(uri: str, file: DataFile, *, columns: list[str], closed: bool) -> 
             rows = parquet.read(columns=own)
     except OSError as exc:
         raise StorageUnavailableError(root=f"{uri}/{file.path}", reason=str(exc)) from exc
+    # Spark, which writes the files of closed cases, has a type of its own for timestamps.
     instants = [pa.field(f.name, _INSTANT) if pa.types.is_timestamp(f.type) else f for f in rows.schema]
-    rows = rows.cast(pa.schema(instants))  # Spark, which rewrites files, writes timestamps in a way of its own
+    rows = rows.cast(pa.schema(instants))
     if "topic_id" in columns and "topic_id" not in own:  # a file of release 0.1.0
         rows = rows.append_column("topic_id", pa.nulls(len(rows), pa.string()))
     rows = rows.filter(pc.is_valid(rows[ERROR]))
