@@ -254,8 +254,8 @@ class JobResult:
     """Set when the job failed before or beside any single table."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Topics of an ingest with `discover:`, as `topics_left_alone` and `topics_taken_in_doubt`; attempts whose
-    records maintenance found torn, as `torn_attempt_records`."""
+    """Topics of an ingest with `discover:`, as `topics_left_alone` and `topics_taken_in_doubt`; attempts
+    whose records maintenance found torn, as `torn_attempt_records`."""
     v: int = RESULT_VERSION
 
     @property
