@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from epoch_batches import (  # type: ignore[import-not-found]
     AGAIN,
@@ -330,6 +332,22 @@ def test_an_older_snapshot_that_is_met_later_removes_nothing_of_the_newer_one(ol
     assert since is not None
     assert since.overtaken
     assert cleared_by(Applied(), truncated=None, ended=older.tx_id, held=bronze.ledger).cleared is None
+
+
+def test_a_snapshot_of_a_source_that_went_back_removes_what_it_lacks_once_a_person_says_so():
+    """Its place in the log is below that of snapshots of the life before, which says nothing any more."""
+    bronze = streaming(P0, P1)
+    bronze.takes({P0: [AGAIN], P1: [NEW]})
+    sources = {
+        source: {number: progress.in_epoch(7) for number, progress in partitions.items()}
+        for source, partitions in bronze.ledger.sources.items()
+    }
+    bronze.ledger = replace(bronze.ledger, sources=sources)
+
+    bronze.takes({P1: [Read(20)]})
+
+    cleared = cleared_by(Applied(), truncated=None, ended=20, held=bronze.ledger).cleared
+    assert cleared == Place.beginning_of(7)
 
 
 def test_a_snapshot_that_is_met_behind_an_older_one_removes_what_it_lacks():

@@ -37,6 +37,8 @@ class PartitionEpochs:
     """Of the records that `log` is about."""
     end: int
     turned: int | None
+    life: int
+    """The newest epoch that a person opened: places in the log below it are those of another life."""
     """The newest offset whose event stands below the one before it."""
     beginnings: list[Beginning] = field(default_factory=list)
     streamed: list[LogRun] = field(default_factory=list)
@@ -79,6 +81,7 @@ class PartitionEpochs:
             last=before.end - 1,
             end=ends,
             turned=before.turned,
+            life=max((epoch for _, epoch in before.epochs if epoch not in noticed), default=0),
             beginnings=list(before.beginnings),
         )
 
@@ -208,7 +211,7 @@ class PartitionEpochs:
             beginning.since is not None
             and beginning.tx_id is not None
             and (beginning.since.commit, beginning.tx_id) > taken
-            and _at(self.settled, beginning.offset) < below
+            and self.life <= _at(self.settled, beginning.offset) < below
             for beginning in self.before.beginnings
         )
 
