@@ -37,9 +37,9 @@ class PartitionEpochs:
     """Of the records that `log` is about."""
     end: int
     turned: int | None
+    """The newest offset whose event stands below the one before it."""
     life: int
     """The newest epoch that a person opened: places in the log below it are those of another life."""
-    """The newest offset whose event stands below the one before it."""
     beginnings: list[Beginning] = field(default_factory=list)
     streamed: list[LogRun] = field(default_factory=list)
     """Runs of the stream that were taken."""
