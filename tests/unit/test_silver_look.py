@@ -17,12 +17,15 @@ from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import Job, JobRequest
-from cdc_lakehouse.errors import EpochBeyondBoundsError, UnprovenSourceError
+from cdc_lakehouse.errors import EpochBeyondBoundsError, LogTornError, UnprovenSourceError
+from cdc_lakehouse.lake.damage import heal_table
+from cdc_lakehouse.lake.ledger import Kind
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.lake.schema_archive import SchemaArchive, archived_events
+from cdc_lakehouse.lake.state import STEPS_ID
 from cdc_lakehouse.registry.versions import TopicVersions
-from cdc_lakehouse.silver.look import look_at
+from cdc_lakehouse.silver.look import MergeTask, look_at
 
 TOPIC = "shop.public.orders"
 
@@ -90,3 +93,28 @@ def test_an_epoch_that_no_column_holds_is_told_before_spark_fails_on_it(applicat
         look_at(application, application.tables[0])
 
     assert (caught.value.epoch, caught.value.highest) == (2**63, 2**63 - 1)
+
+
+def test_tombstones_that_were_set_aside_are_made_again_from_all_that_silver_applied(application):
+    lake, keyed = application.lake, application.tables[0].model_copy(update={"key": ("offset",)})
+    write_log(lake.bronze("orders"), commit_of(ledger_of("orders", topic=TOPIC, end=5)))
+    write_log(lake.silver("orders"), commit_of(ledger_of("orders", topic=TOPIC, end=3, kind=Kind.SILVER)))
+    step: list[dict[str, object]] = [{"txn": {"appId": STEPS_ID, "version": 1, "lastUpdated": 1}}]
+    write_log(lake.tombstones("orders"), step)
+    torn = Path(lake.tombstones("orders").removeprefix("file://"), "_delta_log", f"{1:020d}.json")
+    whole = torn.read_bytes()
+    before = look_at(application, keyed)
+    torn.write_bytes(whole[:10])
+    with pytest.raises(LogTornError):
+        look_at(application, keyed)
+
+    heal_table(lake, "orders")
+    task = look_at(application, keyed)
+    write_log(lake.tombstones("orders"), step)
+    after = look_at(application, keyed)
+
+    assert isinstance(before, MergeTask)
+    assert isinstance(task, MergeTask)
+    assert isinstance(after, MergeTask)
+    assert (task.buries_again, task.read_again) == (True, {f"{TOPIC}@id1": {0: ((0, 3),)}})
+    assert [(each.buries_again, each.read_again) for each in (before, after)] == [(False, {})] * 2
