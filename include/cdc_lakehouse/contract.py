@@ -26,6 +26,8 @@ ENV_CONNECTION_STORAGE = "CDC_LAKEHOUSE_CONN_STORAGE"
 ENV_CONNECTION_SOURCE = "CDC_LAKEHOUSE_CONN_SOURCE"
 ENV_CONNECTION_CONNECT = "CDC_LAKEHOUSE_CONN_CONNECT"
 """One connection as JSON: {"host", "port", "login", "password", "extra": {...}}."""
+ENV_SPARK_SECRET = "CDC_LAKEHOUSE_SPARK_SECRET"  # noqa: S105 - the name of a variable
+"""What a Spark cluster asks of drivers and executors, which talk to nobody else."""
 
 
 class ExitCode(IntEnum):

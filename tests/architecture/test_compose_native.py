@@ -262,7 +262,7 @@ def test_postgresql_has_the_native_settings(site, monkeypatch):
 
 def test_compose_draws_a_secret_for_each_of_the_native_stack(site):
     names = {f"LAKEHOUSE_{field.upper()}" for field in type(site.secrets).__dataclass_fields__}
-    own = {"LAKEHOUSE_REGISTRY_DATABASE", "LAKEHOUSE_KAFKA_CLUSTER_ID"}
+    own = {"LAKEHOUSE_REGISTRY_DATABASE", "LAKEHOUSE_KAFKA_CLUSTER_ID", "LAKEHOUSE_SPARK"}
     text = yaml.safe_dump(compose())
 
     assert set(re.findall(r"\$\{(LAKEHOUSE_\w+):\?\}", text)) == names | own

@@ -45,7 +45,7 @@ os.environ.update(
     AIRFLOW_CONN_LAKEHOUSE_SOURCE=_connection(
         conn_type="generic", host="database", login="reader", password=f"source-{CANARY}"
     ),
-    AIRFLOW_CONN_SPARK_DEFAULT=_connection(conn_type="spark", host="local[2]"),
+    AIRFLOW_CONN_SPARK_DEFAULT=_connection(conn_type="spark", host="local[2]", password=f"spark-{CANARY}"),
     CDC_LAKEHOUSE_PIPELINES=str(HERE / "pipelines"),
     FAKE_SPARK=str(HOME / "script.json"),
     PATH=f"{HOME / 'bin'}{os.pathsep}{os.environ['PATH']}",

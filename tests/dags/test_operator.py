@@ -99,6 +99,12 @@ def test_connections_travel_in_the_environment_as_json():
     }
 
 
+def test_the_secret_of_a_spark_cluster_travels_in_the_environment():
+    script(bronze_ingest=played(GOOD))
+    operator().execute(context())
+    assert call_of(Job.BRONZE_INGEST)["environ"]["CDC_LAKEHOUSE_SPARK_SECRET"] == f"spark-{CANARY}"
+
+
 def test_an_ingest_is_told_where_its_source_is():
     script(bronze_ingest=played(GOOD))
     operator().execute(context())

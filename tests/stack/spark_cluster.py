@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 
 import httpx
 
@@ -23,6 +24,8 @@ SECONDS = 90.0
 @dataclass(frozen=True)
 class Cluster:
     master: str
+    secret: str
+    """What it asks of those who talk to it."""
     work: Path
     """Where the worker keeps what its executors print."""
 
@@ -36,7 +39,14 @@ def running_cluster(folder: Path, *, environment: Mapping[str, str]) -> Iterator
     folder.mkdir(parents=True, exist_ok=True)
     ports = choose_ports({}, listeners=LISTENERS, seed=str(folder)).ports
     master = f"spark://{LOOPBACK}:{ports['spark-master']}"
-    common = {**environment, "SPARK_DAEMON_MEMORY": "256m"}
+    secret = token_hex(16)
+    flags = ("authenticate=true", "network.crypto.enabled=true", "master.rest.enabled=false")
+    common = {
+        **environment,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-Dspark.{flag}" for flag in flags),
+        "_SPARK_AUTH_SECRET": secret,
+    }
     work = ["--cores", "2", "--memory", "2g", "--work-dir", str(folder / "work"), master]
     records: list[ProcessRecord] = []
     try:
@@ -51,7 +61,7 @@ def running_cluster(folder: Path, *, environment: Mapping[str, str]) -> Iterator
             records.append(spawn(launch, log=folder / f"{name}.log", owned=True)[1])
         address = f"http://{LOOPBACK}:{ports['spark-master-ui']}/json/"
         assert wait_until(lambda: _workers(address) == 1, SECONDS), last_words(folder / "worker.log")
-        yield Cluster(master, folder / "work")
+        yield Cluster(master, secret, folder / "work")
     finally:
         for record in reversed(records):
             stop(record, stop_signal=signal.SIGTERM, patience=20.0)

@@ -88,7 +88,9 @@ def _scratch(storage: StorageSettings, attempt: str) -> str:
     """On a disk the lake itself serves: there a person finds the checkpoints of a run that failed."""
     if storage.s3 is None:
         return ""
-    return (Path(tempfile.gettempdir()) / f"cdc_lakehouse-{attempt}").as_uri()
+    folder = Path(tempfile.gettempdir()) / f"cdc_lakehouse-{attempt}"
+    folder.mkdir(mode=0o700)
+    return folder.as_uri()
 
 
 def attempt_now() -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 from cdc_lakehouse.application.log_stores import LOG_STORES, require_log_store
 from cdc_lakehouse.application.package_zip import write_package_zip
 from cdc_lakehouse.config.storage_settings import StorageSettings, s3a_settings
+from cdc_lakehouse.contract import ENV_SPARK_SECRET
 from cdc_lakehouse.lake.put_if_absent import require_put_if_absent
 
 logger = logging.getLogger(__name__)
@@ -47,6 +49,13 @@ _SMALL = {
 }
 
 
+_BUFFERS = "${env.SPARK_EXECUTOR_DIRS:-${env.LOCAL_DIRS:-%s}}/s3a"
+"""Where S3A keeps a file until it is uploaded: in an executor beside its shuffle files, which no other user
+may read. Hadoop's own place is open to everybody on the machine."""
+_LONGEST_SOCKET_FOLDER = 60
+"""Spark adds a name of 42 characters, and the path of a socket may have 103."""
+
+
 class LazySession:
     """`session()` starts Spark once; `seconds` says what the start cost.
 
@@ -65,7 +74,7 @@ class LazySession:
         self._storage = storage
         self._before_start = before_start
         self._session: SparkSession | None = None
-        self._package: TemporaryDirectory[str] | None = None
+        self._folder: TemporaryDirectory[str] | None = None
         self._lock = Lock()
         self.seconds = 0.0
 
@@ -84,12 +93,16 @@ class LazySession:
         _silence_what_is_raised()
         if self._before_start is not None:
             self._before_start()
-        session = _builder(self._name, self._storage).getOrCreate()
+        # mkdtemp lets nobody else in, whatever the files inside allow.
+        self._folder = TemporaryDirectory(prefix="cdc_lakehouse_", ignore_cleanup_errors=True)
+        session = _builder(self._name, self._storage, folder=self._folder.name).getOrCreate()
+        _close_block_folders(session)
         if self._storage is not None:
             require_log_store(session, root=self._storage.root)
         if not session.sparkContext.master.startswith("local"):
-            self._package = TemporaryDirectory(prefix="cdc_lakehouse_")
-            session.sparkContext.addPyFile(str(write_package_zip(Path(self._package.name))))
+            session.sparkContext.addPyFile(str(write_package_zip(Path(self._folder.name))))
+            if session.sparkContext.getConf().get("spark.authenticate", "false") != "true":
+                logger.warning("the cluster asks no secret: whoever reaches its ports can read rows")
         return session
 
     def isolated(self, *, small: bool = False) -> SparkSession:
@@ -109,8 +122,38 @@ class LazySession:
             session.stop()
         except Exception:
             logger.warning("session did not stop", exc_info=True)
-        if self._package is not None:
-            self._package.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+def private_settings(*, master: str, folder: str, secret: str | None) -> dict[str, str]:
+    """Settings by which nobody else on the machines talks to the engine or reads what it puts aside.
+
+    In local mode Spark draws a secret for each run. A standalone cluster has one of its own; on YARN and
+    Kubernetes the cluster's settings stay as they are.
+    """
+    settings = {"spark.hadoop.fs.s3a.buffer.dir": _BUFFERS % folder}
+    if master == "local" or master.startswith("local["):
+        settings["spark.authenticate"] = "true"
+        if len(folder) <= _LONGEST_SOCKET_FOLDER:
+            settings["spark.python.unix.domain.socket.dir"] = folder
+    elif secret and master.startswith("spark://"):
+        settings |= {
+            "spark.authenticate": "true",
+            "spark.authenticate.secret": secret,
+            "spark.network.crypto.enabled": "true",
+        }
+    return settings
+
+
+def _close_block_folders(session: SparkSession) -> None:
+    """Let nobody else into the driver's folders of shuffle files and blocks, which are empty at this moment.
+
+    Where a cluster starts executors it makes theirs private itself; in local mode nobody does.
+    """
+    java: Any = session.sparkContext._jvm
+    for folder in java.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirs():
+        Path(folder.getPath()).chmod(0o700)
 
 
 def _silence_what_is_raised() -> None:
@@ -123,12 +166,18 @@ def _silence_what_is_raised() -> None:
         PySparkLogger.getLogger(name).disabled = True
 
 
-def _builder(name: str, storage: StorageSettings | None) -> SparkSession.Builder:
-    from pyspark.sql import SparkSession  # a run that finds nothing to do does not pay for it
+def _builder(name: str, storage: StorageSettings | None, *, folder: str) -> SparkSession.Builder:
+    from pyspark import SparkConf, SparkContext  # a run that finds nothing to do does not pay for it
+    from pyspark.sql import SparkSession
 
+    # With a JVM that runs already, settings reach it by a socket. One that is started for them gets them as
+    # arguments, which every user of the machine can read.
+    SparkContext._ensure_initialized()
+    master = SparkConf().get("spark.master", "")
+    private = private_settings(master=master or "", folder=folder, secret=os.environ.get(ENV_SPARK_SECRET))
     s3a = {} if storage is None or storage.s3 is None else s3a_settings(storage.s3)
     builder = SparkSession.builder.appName(name)
-    for key, value in {**LOG_STORES, **s3a}.items():
+    for key, value in {**LOG_STORES, **s3a, **private}.items():
         builder = builder.config(key, value)
     return builder
 

@@ -17,6 +17,7 @@ from cdc_lakehouse.contract import (
     ENV_CONNECTION_SOURCE,
     ENV_CONNECTION_STORAGE,
     ENV_RESULT,
+    ENV_SPARK_SECRET,
     Job,
 )
 from cdc_lakehouse.errors import MissingConnectionError, NotSupportedYetError
@@ -72,6 +73,12 @@ def check_spark_connection(conn_id: str) -> None:
         raise NotSupportedYetError(feature=f"a deploy mode other than `client` (connection {conn_id})")
     if not connection.host:
         raise MissingConnectionError(connection=conn_id, problem="it has no host; a master is like local[2]")
+
+
+def spark_secret(conn_id: str) -> dict[str, str]:
+    """The password of the connection, as the environment of a driver has it; nothing where it has none."""
+    password = _connection(conn_id).password
+    return {ENV_SPARK_SECRET: password} if password else {}
 
 
 def _connection(conn_id: str) -> Connection:

@@ -29,6 +29,7 @@ from cdc_lakehouse.orchestration.connections import (
     check_spark_connection,
     child_environment,
     connection_ids,
+    spark_secret,
     wished_connection_ids,
 )
 from cdc_lakehouse.orchestration.decisions import decided, note_in
@@ -143,7 +144,9 @@ class SparkJobOperator(SparkSubmitOperator):
         return (int(ExitCode.DONE), _text_of(result_file)) if idle else (None, None)
 
     def _submitted(self, command: Sequence[str], result_file: Path) -> tuple[int, str | None]:
-        return self._exit_code_of(command, self._environment(result_file)), _text_of(result_file)
+        secret = {} if self.job in WITHOUT_SPARK else spark_secret(self._conn_id)
+        environment = {**self._environment(result_file), **secret}
+        return self._exit_code_of(command, environment), _text_of(result_file)
 
     def _environment(self, result_file: Path) -> dict[str, str]:
         return child_environment(
