@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from datetime import datetime
@@ -17,6 +18,8 @@ from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, Place, Ret
 
 logger = logging.getLogger(__name__)
 
+_NO_CERTIFICATE = re.compile(r"SSL alert number (42|116)\b")
+"""How a broker ends the handshake with a client that shows none: Java's says `bad certificate`."""
 _UNKNOWN_TOPIC = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 _NOT_ALLOWED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 
@@ -211,4 +214,7 @@ class Cluster:
 
     def _unavailable(self, what: str) -> BrokerUnavailableError:
         self._admin.poll(0)  # librdkafka calls `error_cb` from here only
-        return BrokerUnavailableError(bootstrap=self._bootstrap, reason=self._reason.text or what)
+        reason = self._reason.text or what
+        if _NO_CERTIFICATE.search(reason) and "ssl.certificate.pem" not in self._settings:
+            reason += "; it asks for a certificate, and the connection has no certificate_pem"
+        return BrokerUnavailableError(bootstrap=self._bootstrap, reason=reason)
