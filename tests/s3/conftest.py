@@ -23,6 +23,7 @@ from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.config.settings import Role, connection_from_environment
 from cdc_lakehouse.config.storage_settings import StorageSettings, storage_settings
 from cdc_lakehouse.contract import ENV_CONNECTION_STORAGE
+from certificates import authority  # type: ignore[import-not-found]
 from local_stack import LocalStack, RunningStack
 from local_stack.object_store import BUCKET, REGION, USER
 from small_tables import SMALL  # type: ignore[import-not-found]
@@ -47,9 +48,11 @@ def stack(home: Path) -> Iterator[RunningStack]:
 
 
 @pytest.fixture(scope="session")
-def faulty(stack: RunningStack) -> Iterator[FaultyStore]:
+def faulty(stack: RunningStack, home: Path) -> Iterator[FaultyStore]:
+    """Every request of the tier goes through TLS with a certificate of a private authority."""
     address, password = stack.site.address("object-store"), stack.site.secrets.object_store
-    store = FaultyStore(address, login=USER, password=password)
+    certificate = authority().server().files_in(home)
+    store = FaultyStore(address, login=USER, password=password, certificate=certificate)
     yield store
     store.close()
 
@@ -60,7 +63,12 @@ def connection(stack: RunningStack, faulty: FaultyStore) -> Iterator[str]:
     document = {
         "login": USER,
         "password": stack.site.secrets.object_store,
-        "extra": {"root": f"s3a://{BUCKET}/tests", "endpoint": faulty.endpoint, "region": REGION},
+        "extra": {
+            "root": f"s3a://{BUCKET}/tests",
+            "endpoint": faulty.endpoint,
+            "region": REGION,
+            "ca_pem": authority().pem,
+        },
     }
     os.environ[ENV_CONNECTION_STORAGE] = json.dumps(document)
     yield os.environ[ENV_CONNECTION_STORAGE]

@@ -9,17 +9,21 @@ import http.client
 import json
 import multiprocessing
 import re
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import httpx
 from pyarrow.fs import S3FileSystem
+
+from certificates import authority  # type: ignore[import-not-found]
 
 _LENGTH = "content-length"
 _OF_A_CONNECTION = {"connection", "expect", "keep-alive", "transfer-encoding"}
@@ -50,12 +54,15 @@ class Fault:
 class FaultyStore:
     """Hands everything on as it came; the signature covers the name of this host, which stays in it."""
 
-    def __init__(self, target: str, *, login: str, password: str) -> None:
+    def __init__(self, target: str, *, login: str, password: str, certificate: tuple[Path, Path]) -> None:
+        """`certificate` and its key, by an authority that no client knows by itself."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, target, login, password), daemon=True)
+        arguments = (theirs, target, login, password, certificate)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
-        self.endpoint = f"http://127.0.0.1:{ours.recv()}"
+        self.endpoint = f"https://127.0.0.1:{ours.recv()}"
+        self._trusted = ssl.create_default_context(cadata=authority().pem)
 
     @contextmanager
     def behaving(self, fault: Fault) -> Iterator[Fault]:
@@ -68,7 +75,8 @@ class FaultyStore:
 
     def wait_until_met(self) -> None:
         """By the first of those that the fault is meant for."""
-        httpx.put(f"{self.endpoint}{_MET}", timeout=240, trust_env=False).raise_for_status()
+        answer = httpx.put(f"{self.endpoint}{_MET}", timeout=240, trust_env=False, verify=self._trusted)
+        answer.raise_for_status()
 
     def close(self) -> None:
         self._process.terminate()
@@ -77,13 +85,21 @@ class FaultyStore:
     def _tell(self, fault: dict[str, Any] | None) -> int:
         """How many the one before has met."""
         answer = httpx.put(
-            f"{self.endpoint}{_CONTROL}", content=json.dumps(fault), timeout=30, trust_env=False
+            f"{self.endpoint}{_CONTROL}",
+            content=json.dumps(fault),
+            timeout=30,
+            trust_env=False,
+            verify=self._trusted,
         )
         return int(answer.json())
 
 
-def _serve(told: Connection, target: str, login: str, password: str) -> None:
+def _serve(told: Connection, target: str, login: str, password: str, certificate: tuple[Path, Path]) -> None:
     server = _Server(("127.0.0.1", 0), _Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    # The handshake is the connection's thread's, not the one's that waits for the next connection.
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.target = target
     server.filesystem = S3FileSystem(
         access_key=login, secret_key=password, endpoint_override=f"http://{target}", region="us-east-1"
@@ -131,6 +147,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+
+    def handle(self) -> None:
+        # A client that trusts nobody here goes away.
+        with suppress(ssl.SSLError, ConnectionError):
+            super().handle()
 
     def _handle(self) -> None:
         body = self._body()

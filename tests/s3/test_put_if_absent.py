@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from faulty_store import PROBES, Fault  # type: ignore[import-not-found]
+from faulty_store import PROBES, Fault, FaultyStore  # type: ignore[import-not-found]
 
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.errors import StorageUnavailableError, UnsafeStoreError
 from cdc_lakehouse.lake.put_if_absent import require_put_if_absent
 from cdc_lakehouse.preflight.lake import lake_finding
+from certificates import Authority  # type: ignore[import-not-found]
 from local_stack.object_store import BUCKET
 
 
@@ -49,6 +50,21 @@ def test_a_store_that_is_away_is_tried_again_later(storage):
 
     with pytest.raises(StorageUnavailableError):
         require_put_if_absent(nowhere)
+
+
+def test_a_store_of_an_authority_that_nobody_named_gets_no_request(storage, stack, tmp_path):
+    stranger = FaultyStore(
+        stack.site.address("object-store"),
+        login=storage.s3.login,
+        password=storage.s3.password,
+        certificate=Authority("somebody else").server().files_in(tmp_path),
+    )
+    elsewhere = replace(storage, s3=replace(storage.s3, endpoint=stranger.endpoint))
+
+    with pytest.raises(StorageUnavailableError):
+        require_put_if_absent(elsewhere)
+
+    stranger.close()
 
 
 def test_a_wrong_password_is_no_unsafe_store(storage):

@@ -2,83 +2,97 @@ package cdclakehouse;
 
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.security.GeneralSecurityException;
+import java.security.InvalidAlgorithmParameterException;
 import java.security.KeyStore;
+import java.security.KeyStoreException;
+import java.security.NoSuchAlgorithmException;
+import java.security.Security;
 import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
+import javax.net.ssl.ManagerFactoryParameters;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
+import javax.net.ssl.TrustManagerFactorySpi;
 import javax.net.ssl.X509TrustManager;
 
 /**
- * Lets this JVM trust one more authority beside those that Java knows. S3A's client reads the store of the process each
- * time it is made; others take the default context.
+ * Lets this JVM trust one more authority beside those that Java knows: trust managers of its own, which are the default ones
+ * from then on. Not the property javax.net.ssl.trustStore: Java reads its file again for each new client, and of several that
+ * are made at the same moment some get the authorities from before the property was set.
  */
-final class TrustedAuthorities {
+public final class TrustedAuthorities extends TrustManagerFactorySpi {
 
-    private static final char[] NOTHING_SECRET = "certificates".toCharArray();
+    private static final String ALGORITHM = "CdcLakehouse", PROPERTY = "ssl.TrustManagerFactory.algorithm";
 
-    private static String added = "";
+    private static final String JAVAS_OWN = TrustManagerFactory.getDefaultAlgorithm();
 
-    private TrustedAuthorities() {
+    private static String pem = "";
+
+    private static volatile KeyStore trusted;
+
+    private final TrustManagerFactory factory;
+
+    /** For the provider: each client that wants the default managers gets one. */
+    public TrustedAuthorities() throws NoSuchAlgorithmException {
+        factory = TrustManagerFactory.getInstance(JAVAS_OWN);
     }
 
     /** A second call with the same text changes nothing. */
-    static synchronized void add(String pem) {
-        if (pem.equals(added)) {
+    static synchronized void add(String text) {
+        if (text.equals(pem)) {
             return;
         }
         try {
-            KeyStore store = KeyStore.getInstance("PKCS12");
-            store.load(null, NOTHING_SECRET);
-            int number = 0;
-            for (X509Certificate known : known()) {
-                store.setCertificateEntry("known-" + number++, known);
-            }
-            byte[] text = pem.getBytes(StandardCharsets.US_ASCII);
-            CertificateFactory factory = CertificateFactory.getInstance("X.509");
-            for (Certificate added : factory.generateCertificates(new ByteArrayInputStream(text))) {
-                store.setCertificateEntry("added-" + number++, added);
-            }
-            writeForThisProcess(store);
+            trusted = knownAnd(text);
+            Security.addProvider(new AuthoritiesProvider(ALGORITHM));
+            Security.setProperty(PROPERTY, ALGORITHM);
             SSLContext context = SSLContext.getInstance("TLS");
-            context.init(null, managers(store), null);
+            context.init(null, null, null);
             SSLContext.setDefault(context);
-            added = pem;
+            pem = text;
         } catch (GeneralSecurityException | IOException problem) {
             throw new IllegalStateException("the ca_pem of the storage connection cannot be used", problem);
         }
     }
 
-    private static void writeForThisProcess(KeyStore store) throws GeneralSecurityException, IOException {
-        Path file = Files.createTempFile("cdc_lakehouse_", ".p12"); // for this user only
-        file.toFile().deleteOnExit();
-        try (OutputStream stream = Files.newOutputStream(file)) {
-            store.store(stream, NOTHING_SECRET);
-        }
-        System.setProperty("javax.net.ssl.trustStoreType", "PKCS12");
-        System.setProperty("javax.net.ssl.trustStorePassword", new String(NOTHING_SECRET));
-        System.setProperty("javax.net.ssl.trustStore", file.toString());
+    /** A client that names its own authorities, as Kafka's does, gets those alone. */
+    @Override
+    protected void engineInit(KeyStore store) throws KeyStoreException {
+        factory.init(store == null ? trusted : store);
     }
 
-    private static X509Certificate[] known() throws GeneralSecurityException {
-        for (TrustManager manager : managers(null)) {
+    @Override
+    protected void engineInit(ManagerFactoryParameters parameters) throws InvalidAlgorithmParameterException {
+        factory.init(parameters);
+    }
+
+    @Override
+    protected TrustManager[] engineGetTrustManagers() {
+        return factory.getTrustManagers();
+    }
+
+    private static KeyStore knownAnd(String text) throws GeneralSecurityException, IOException {
+        KeyStore store = KeyStore.getInstance("PKCS12");
+        store.load(null, null);
+        TrustManagerFactory known = TrustManagerFactory.getInstance(JAVAS_OWN);
+        known.init((KeyStore) null);
+        int number = 0;
+        for (TrustManager manager : known.getTrustManagers()) {
             if (manager instanceof X509TrustManager) {
-                return ((X509TrustManager) manager).getAcceptedIssuers();
+                for (X509Certificate issuer : ((X509TrustManager) manager).getAcceptedIssuers()) {
+                    store.setCertificateEntry("known-" + number++, issuer);
+                }
             }
         }
-        return new X509Certificate[0];
-    }
-
-    private static TrustManager[] managers(KeyStore store) throws GeneralSecurityException {
-        TrustManagerFactory factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-        factory.init(store);
-        return factory.getTrustManagers();
+        byte[] bytes = text.getBytes(StandardCharsets.US_ASCII);
+        CertificateFactory certificates = CertificateFactory.getInstance("X.509");
+        for (Certificate added : certificates.generateCertificates(new ByteArrayInputStream(bytes))) {
+            store.setCertificateEntry("added-" + number++, added);
+        }
+        return store;
     }
 }
