@@ -9,10 +9,12 @@ import pyarrow as pa
 import pytest
 from debezium_records import envelope_schema, field, optional  # type: ignore[import-not-found]
 
-from cdc_lakehouse.config.models import OnDroppedColumn, OnSchemaChange
+from cdc_lakehouse.config.models import OnDroppedColumn, OnSchemaChange, SharedKeys, Table
 from cdc_lakehouse.debezium.columns import Column, TableColumns
 from cdc_lakehouse.errors import ColumnDroppedError, SchemaChangedError
-from cdc_lakehouse.lake.applied import Applied
+from cdc_lakehouse.lake.applied import Applied, NewestWriter
+from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.lake.schema_archive import SchemaArchive
 from cdc_lakehouse.registry.versions import TopicVersions
 from cdc_lakehouse.silver.schema.dropped import (
@@ -20,6 +22,7 @@ from cdc_lakehouse.silver.schema.dropped import (
     plan_dropped,
     unsent_by_newest,
     unsent_by_writer,
+    unsent_of,
 )
 from cdc_lakehouse.silver.schema.evolution import (
     dropped_changes,
@@ -95,8 +98,70 @@ def test_a_column_beside_another_is_sent_where_that_is(archives):
 )
 def test_dropped_is_what_no_newest_writer_sends_and_unknown_is_not(archives, newest, topics, expected):
     unsent = unsent_by_writer(archives, topics, COLUMNS)
+    writers = {topic: NewestWriter(schema, (0, 1)) for topic, schema in newest.items()}
 
-    assert unsent_by_newest(unsent, newest, topics) == expected
+    assert unsent_by_newest(unsent, writers, topics) == expected
+
+
+def held(*topics: str) -> Ledger:
+    """Bronze of a table that has read one record of each topic."""
+    sources = {f"{topic}@1": {0: Progress(floor=0, end=1)} for topic in topics}
+    return Ledger(kind=Kind.BRONZE, pipeline="p", table="t", cluster_id="c", sources=sources)
+
+
+def treated(archives: str, table: Table, *merges: dict[str, NewestWriter]) -> list[dict[str, str]]:
+    """What each of these merges takes for dropped, by the newest writers of its own events."""
+    before, found = Applied(), []
+    for newest in merges:
+        highest = max(writer.reached for writer in newest.values())
+        unsent = unsent_of(
+            table, archives, COLUMNS, held=held("t", "v"), before=before, newest=newest, highest=highest
+        )
+        before = Applied(
+            dropped=unsent.columns.treated,
+            writers=unsent.writers,
+            reached=max(before.reached or highest, highest),
+        )
+        found.append(dict(before.dropped))
+    return found
+
+
+@pytest.fixture
+def shards(archives, tmp_path) -> str:
+    """Topics t and v have writer 1, then writer 2, which lacks `b`."""
+    archive = SchemaArchive((tmp_path / "memory").as_uri())
+    archive.keep_topic("v", TopicVersions(values={1: 1, 2: 2}))
+    archive.keep_topic("t", TopicVersions(values={1: 1, 2: 2}))
+    return archives
+
+
+WIDE, NARROW = 1, 2
+SHARDS, RENAMED = (
+    Table(name="t", topics=("t", "v"), **more)
+    for more in ({"topic_column": "shard"}, {"shared_keys": SharedKeys.ONE_ROW})
+)
+
+
+def test_shards_drop_a_column_though_no_merge_has_events_of_all(shards):
+    merges = (
+        {"t": NewestWriter(WIDE, (0, 900))},
+        {"v": NewestWriter(WIDE, (0, 10))},
+        {"t": NewestWriter(NARROW, (0, 950))},
+        {"v": NewestWriter(NARROW, (0, 20))},
+        {"v": NewestWriter(WIDE, (0, 15))},
+    )
+
+    assert treated(shards, SHARDS, *merges) == [{}, {}, {}, {"b": "keep"}, {"b": "keep"}]
+
+
+def test_a_renamed_table_drops_a_column_by_its_new_topic_alone(shards):
+    merges = (
+        {"t": NewestWriter(WIDE, (0, 10))},
+        {"v": NewestWriter(WIDE, (0, 20))},
+        {"v": NewestWriter(NARROW, (0, 30))},
+    )
+
+    assert treated(shards, RENAMED, *merges) == [{}, {}, {"b": "keep"}]
 
 
 def test_a_strict_table_stops_at_a_dropped_column_and_names_it():
@@ -115,3 +180,9 @@ def test_a_ledger_remembers_what_was_dropped(dropped):
     document: Any = json.loads(json.dumps(Applied(dropped=dropped).document()))
 
     assert Applied.of_document(document) == Applied(dropped=dropped)
+
+
+def test_a_ledger_remembers_the_newest_writers():
+    applied = Applied(writers={"t": NewestWriter(7, (0, 90))})
+
+    assert Applied.of_document(json.loads(json.dumps(applied.document()))) == applied

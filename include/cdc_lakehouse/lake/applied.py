@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdc_lakehouse.lake.place import Place
 
 Reached = tuple[int, int]
 """(source epoch, commit before the event): coarse, for a first look at what comes next."""
+
+
+class NewestWriter(NamedTuple):
+    """The writer schema of a topic's newest event."""
+
+    schema: int
+    reached: Reached
+    """Place of that event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,8 @@ class Applied:
     """The settings that chose columns and rows (`silver.made_by`); None where silver has what bronze has."""
     dropped: Mapping[str, str] = field(default_factory=dict)
     """Column that the newest writer does not send -> its policy in silver (`on_dropped_column`)."""
+    writers: Mapping[str, NewestWriter] = field(default_factory=dict)
+    """Topic -> its newest writer, in a table of several topics: a merge may have events of one only."""
     filled: tuple[str, ...] = ()
     """Columns that were added with a default and filled in all rows."""
     follows: int | None = None
@@ -48,6 +58,7 @@ class Applied:
             "made_by": self.made_by,
             "follows": self.follows,
             **({"dropped": dict(self.dropped)} if self.dropped else {}),
+            **({"writers": self.writers} if self.writers else {}),
             **({"filled": list(self.filled)} if self.filled else {}),
         }
 
@@ -64,6 +75,10 @@ class Applied:
             made_by=document.get("made_by"),
             follows=document.get("follows"),
             dropped=document.get("dropped", {}),
+            writers={
+                topic: NewestWriter(schema, (reached[0], reached[1]))
+                for topic, (schema, reached) in document.get("writers", {}).items()
+            },
             filled=tuple(document.get("filled", ())),
         )
 

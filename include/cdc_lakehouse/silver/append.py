@@ -66,7 +66,7 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
             treated=unsent.columns.treated,
             dropped=unsent.columns,
         ),
-        applied=Applied(dropped=unsent.columns.treated),
+        applied=Applied(dropped=unsent.columns.treated, writers=unsent.writers),
     )
 
 

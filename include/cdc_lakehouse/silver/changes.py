@@ -89,6 +89,7 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
             unfilled=unfilled,
             made_by=made_by,
             dropped=work.treated,
+            writers=work.writers,
             filled=tuple(sorted(work.added)),
         ),
         lacking=found.lacking,

@@ -14,10 +14,9 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.avro.faults import ValueFault
-from cdc_lakehouse.avro.schema_refs import SchemaRef
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.errors import KeySchemaDriftError, UnsupportedEventError
-from cdc_lakehouse.lake.applied import Applied, Reached
+from cdc_lakehouse.lake.applied import Applied, NewestWriter, Reached
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.lake.place import Place
@@ -59,8 +58,8 @@ class WorkFacts:
     sends_again: bool = False
     """Whether a transaction names two commits before it."""
     deletes: int = 0
-    newest_writers: Mapping[str, SchemaRef] = field(default_factory=dict)
-    """Topic -> value schema of its newest event, for schemas with a number."""
+    newest_writers: Mapping[str, NewestWriter] = field(default_factory=dict)
+    """Topic -> writer of its newest event, for schemas with a number."""
     snapshot_rows: int = 0
     """Rows that a full snapshot read: older than any streamed event of their epoch, whatever their commits
     say."""
@@ -195,11 +194,15 @@ def _turned_back(row: Row) -> bool:
     return row["last_commit"] is not None and row["last_commit"] < row["highest_streamed"]
 
 
-def _newest_writers(epochs: list[Row]) -> dict[str, SchemaRef]:
+def _newest_writers(epochs: list[Row]) -> dict[str, NewestWriter]:
     """Return them by topic, from the partition that is furthest in the source's log."""
     in_order = sorted(epochs, key=lambda row: (row[SOURCE_EPOCH], row["highest_commit"]))
-    newest = {row["topic"]: row["writer"] for row in in_order}
-    return {topic: writer for topic, writer in newest.items() if writer is not None}
+    newest = {row["topic"]: row for row in in_order}
+    return {
+        topic: NewestWriter(row["writer"], (row[SOURCE_EPOCH], row["highest_commit"]))
+        for topic, row in newest.items()
+        if row["writer"] is not None
+    }
 
 
 def _sum(rows: list[Row], name: str) -> int:

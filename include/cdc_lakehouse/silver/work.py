@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from cdc_lakehouse.config.mask_secret import MaskSecret
 from cdc_lakehouse.debezium.columns import TableColumns
+from cdc_lakehouse.lake.applied import NewestWriter
 from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.cases import waits
 from cdc_lakehouse.lake.ledger import topics_of, topics_with_records
@@ -37,7 +38,7 @@ from cdc_lakehouse.silver.own_key.topic_key import (
 from cdc_lakehouse.silver.passed_over import passed_over
 from cdc_lakehouse.silver.plan import MOST_PARTS
 from cdc_lakehouse.silver.read import bronze_rows, changed_behind, events, work_of
-from cdc_lakehouse.silver.schema.dropped import DroppedColumns, unsent_of, with_unsent_columns
+from cdc_lakehouse.silver.schema.dropped import DroppedColumns, Unsent, unsent_of, with_unsent_columns
 from cdc_lakehouse.silver.schema.filling import AddedColumn, added_columns, with_defaults
 
 
@@ -65,6 +66,8 @@ class Work:
     """Such columns of silver, and the changes of them in this merge."""
     added: Mapping[str, AddedColumn] = field(default_factory=dict)
     """Columns of silver that the source added with a default."""
+    writers: Mapping[str, NewestWriter] = field(default_factory=dict)
+    """The newest writer of each topic so far, in a table of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
     """Raises for what cannot be applied."""
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
     is_work = work_of(task.held, task.work) | behind
-    bronze, facts, dropped, added = _examined_bronze(session, lake, task, is_work, secret=secret)
+    bronze, facts, unsent, added = _examined_bronze(session, lake, task, is_work, secret=secret)
     rows = bronze.rows if bronze.own is None else with_told_keys(bronze.rows)
     work = rows.where(is_work)
     if may_share_keys(task.table, task.held):
@@ -115,15 +118,16 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
         parked,
         anew.refused,
         anew.fills,
-        treated=dropped.treated,
-        dropped=dropped.renamed(bronze.names),
+        treated=unsent.columns.treated,
+        dropped=unsent.columns.renamed(bronze.names),
         added={bronze.names[name]: column for name, column in added.items() if name in bronze.names},
+        writers=unsent.writers,
     )
 
 
 def _examined_bronze(
     session: SparkSession, lake: Lake, task: MergeTask, is_work: Column, *, secret: MaskSecret | None
-) -> tuple[_Bronze, WorkFacts, DroppedColumns, Mapping[str, AddedColumn]]:
+) -> tuple[_Bronze, WorkFacts, Unsent, Mapping[str, AddedColumn]]:
     """Return bronze as silver takes it, facts about the work, and columns that the source dropped or added.
 
     A column that a writer does not send is unavailable in its rows, or has its default there. Which columns
@@ -149,7 +153,7 @@ def _examined_bronze(
         bronze = _bronze(session, lake, task, with_defaults(raw, added), secret=secret)
     if unsent.columns.kept:
         facts = _examine_work(task, bronze, is_work)
-    return bronze, facts, unsent.columns, added
+    return bronze, facts, unsent, added
 
 
 def _columns_with_default(

@@ -15,12 +15,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.avro.schema_refs import SchemaRef
-from cdc_lakehouse.config.models import OnDroppedColumn, Table
+from cdc_lakehouse.config.models import OnDroppedColumn, SharedKeys, Table
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.headers import OLD_KEY
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.debezium.schema_facts import row_fields
-from cdc_lakehouse.lake.applied import Applied, Reached
+from cdc_lakehouse.lake.applied import Applied, NewestWriter, Reached
 from cdc_lakehouse.lake.ledger import Ledger, topics_with_records
 from cdc_lakehouse.lake.schema_archive import archived_values
 
@@ -91,6 +91,8 @@ class Unsent:
 
     by_writer: Mapping[WriterRef, frozenset[str]]
     columns: DroppedColumns
+    writers: Mapping[str, NewestWriter] = field(default_factory=dict)
+    """The newest writer of each topic so far, in a table of several."""
 
 
 def unsent_of(
@@ -100,17 +102,40 @@ def unsent_of(
     *,
     held: Ledger,
     before: Applied,
-    newest: Mapping[str, SchemaRef],
+    newest: Mapping[str, NewestWriter],
     highest: Reached | None,
 ) -> Unsent:
     """Return them for a merge whose events reach `highest`. A merge of late events alone changes nothing."""
     topics = topics_with_records(held)
     by_writer = unsent_by_writer(archives, topics, columns)
+    several = len(topics) > 1
+    writers = newest_so_far(before.writers, newest) if several else {}
     if not before.dropped and not any(by_writer.values()):
-        return Unsent({}, DroppedColumns())
-    is_old = highest is None or (before.reached is not None and highest < before.reached)
-    names = None if is_old else unsent_by_newest(by_writer, newest, topics)
-    return Unsent(by_writer, plan_dropped(before.dropped, names, table.on_dropped_column))
+        return Unsent({}, DroppedColumns(), writers)
+    names = None
+    if several:
+        deciding = {newest_topic(writers)} if table.shared_keys is SharedKeys.ONE_ROW and writers else topics
+        names = unsent_by_newest(by_writer, writers, deciding)
+    elif highest is not None and (before.reached is None or highest >= before.reached):
+        names = unsent_by_newest(by_writer, newest, topics)
+    return Unsent(by_writer, plan_dropped(before.dropped, names, table.on_dropped_column), writers)
+
+
+def newest_so_far(
+    before: Mapping[str, NewestWriter], newest: Mapping[str, NewestWriter]
+) -> dict[str, NewestWriter]:
+    """Return the newest writer of each topic; events that came late do not replace it."""
+    late = {
+        topic: before[topic]
+        for topic, writer in newest.items()
+        if topic in before and before[topic].reached > writer.reached
+    }
+    return {**before, **newest, **late}
+
+
+def newest_topic(writers: Mapping[str, NewestWriter]) -> str:
+    """Return the topic of the newest event, where all topics are of one source table."""
+    return max(writers, key=lambda topic: writers[topic].reached)
 
 
 def unsent_by_writer(
@@ -129,10 +154,10 @@ def unsent_by_writer(
 
 
 def unsent_by_newest(
-    unsent: Mapping[WriterRef, frozenset[str]], newest: Mapping[str, SchemaRef], topics: Collection[str]
+    unsent: Mapping[WriterRef, frozenset[str]], newest: Mapping[str, NewestWriter], topics: Collection[str]
 ) -> frozenset[str] | None:
     """Return columns that the newest writers of all topics do not send; None if one of them is not known."""
-    writers = [(topic, newest[topic]) for topic in topics if topic in newest]
+    writers = [(topic, newest[topic].schema) for topic in topics if topic in newest]
     if len(writers) < len(topics) or not writers or any(writer not in unsent for writer in writers):
         return None
     return frozenset.intersection(*(unsent[writer] for writer in writers))
