@@ -132,7 +132,7 @@ def shards(archives, tmp_path) -> str:
     archive = SchemaArchive((tmp_path / "memory").as_uri())
     archive.keep_topic("v", TopicVersions(values={1: 1, 2: 2}))
     archive.keep_topic("t", TopicVersions(values={1: 1, 2: 2}))
-    return archives
+    return str(tmp_path.as_uri())
 
 
 WIDE, NARROW = 1, 2
