@@ -91,6 +91,15 @@ class AirflowContext:
     """Why it was triggered, from its form."""
 
 
+class Recompute(StrEnum):
+    """Which keys of an interval silver computes again from bronze."""
+
+    ALL = "all"
+    """All that have an event in it."""
+    CHANGED = "changed"
+    """Those whose rows in bronze have changed: filled, or decoded again."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobRequest:
     """One application: a job, a pipeline and the tables of one group."""
@@ -103,7 +112,11 @@ class JobRequest:
     """All tables of this group, those included that are to be discovered."""
     airflow: AirflowContext | None = None
     from_time: str | None = None
+    """With `until_time` the interval that is made complete, as a person or Airflow wrote it."""
     until_time: str | None = None
+    recompute: Recompute = Recompute.ALL
+    also_drain: bool = False
+    """Whether a run with an interval reads what is new in Kafka, too; one without always does."""
     accept_gap: tuple[str, ...] = ()
     """`<table>=<topic>/<partition>:<from>-<until>,…`: offsets that Kafka no longer holds and that are given
     up, as `OFFSETS_LOST` prints them."""
@@ -141,6 +154,10 @@ class JobRequest:
             arguments += ["--from-time", self.from_time]
         if self.until_time is not None:
             arguments += ["--until-time", self.until_time]
+        if self.recompute is not Recompute.ALL:
+            arguments += ["--recompute", self.recompute]
+        if self.also_drain:
+            arguments.append("--also-drain")
         arguments += self._decisions()
         return [*arguments, "--dry-run"] if self.dry_run else arguments
 

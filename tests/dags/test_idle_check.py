@@ -93,8 +93,6 @@ def test_a_task_that_is_killed_while_it_looks_starts_no_job(lake, monkeypatch):
 @pytest.mark.parametrize(
     "asked",
     [
-        {"from_time": "2026-01-01T00:00:00Z"},
-        {"until_time": "2026-01-01T00:00:00Z"},
         {"accept_gap": ("orders",)},
         {"stop_reading": ("orders=step7",)},
         {"fill_gaps": ("orders",)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -11,11 +11,13 @@ from chain import Chain, table_of  # type: ignore[import-not-found]
 from orders import order  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.ingest import ReadAgain, TableIngest
+from cdc_lakehouse.bronze.interval import IntervalTask, look_at_interval
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.planning import plan_table
 from cdc_lakehouse.bronze.read_again import read_again as read_outside_spark
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import JobRequest, TableResult
+from cdc_lakehouse.lake.interval import Interval
 from cdc_lakehouse.registry.client import SchemaRegistry
 
 KEY = order(0, 1).key
@@ -61,6 +63,12 @@ class Drained:
         facts = cluster.facts([self.topic])
         session = lambda: self.chain.session  # noqa: E731
         return plan_table(application, self.table, cluster=cluster, facts=facts, session=session)
+
+    def plan_interval(self, interval: Interval) -> tuple[DrainPlan, IntervalTask]:
+        """Return what a run with this interval does to the table."""
+        application = replace(self.chain.application(self.table), interval=interval)
+        plan = self.plan(from_time=interval.start.isoformat(), until_time=interval.until.isoformat())
+        return look_at_interval(application, plan, interval, cluster=self.broker.cluster)
 
     def run(
         self, plan: DrainPlan | None = None, *, read_again: ReadAgain | None = None, **decisions: Any

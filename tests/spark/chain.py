@@ -28,6 +28,7 @@ from cdc_lakehouse.contract import AirflowContext, Job, JobRequest, TableResult
 from cdc_lakehouse.errors import RegistryUnavailableError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.confirmations import Confirmation
+from cdc_lakehouse.lake.interval import Interval
 from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger, topic_of
 from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.lake.spans import Spans, each_span
@@ -121,6 +122,7 @@ class Chain:
         dry_run: bool = False,
         vacuum_retention: str = "7d",
         accept_deletes: str | None = None,
+        interval: Interval | None = None,
     ) -> Application:
         document = {
             "version": 1,
@@ -146,6 +148,7 @@ class Chain:
             lake=self.lake,
             attempt=new_attempt(datetime.now(UTC)),
             spark=self.engine,
+            interval=interval,
         )
 
     def plan(
@@ -189,9 +192,13 @@ class Chain:
             )
             return run.run(kafka={})
 
-    def merge(self, table: Table, *, accept_deletes: str | None = None) -> TableResult:
+    def merge(
+        self, table: Table, *, accept_deletes: str | None = None, interval: Interval | None = None
+    ) -> TableResult:
         """What the job does with one table; what fails is raised."""
-        application = self.application(table, job=Job.SILVER_MERGE, accept_deletes=accept_deletes)
+        application = self.application(
+            table, job=Job.SILVER_MERGE, accept_deletes=accept_deletes, interval=interval
+        )
         found = look_at(application, table)
         return merge_table(application, found) if isinstance(found, MergeTask) else found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cdc_lakehouse.application.command import parse, refuse_options_without_effect
@@ -83,13 +85,16 @@ def test_a_usage_error_needs_a_person(arguments, capsys):
     [
         (["--from-time", "2026-01-01T00:00:00Z"], "--from-time"),
         (["--until-time", "2026-01-01T00:00:00Z"], "--until-time"),
+        (["--also-drain"], "--also-drain"),
     ],
 )
-def test_an_option_of_a_later_release_is_refused(arguments, option):
-    with pytest.raises(NotSupportedYetError) as caught:
-        refuse_options_without_effect(request(*arguments))
+def test_an_interval_is_refused_by_a_job_that_makes_none_complete(arguments, option):
+    asked = replace(request(*arguments), job=Job.OPTIMIZE)
 
-    assert caught.value.feature == f"the option {option}"
+    with pytest.raises(NotSupportedYetError) as caught:
+        refuse_options_without_effect(asked)
+
+    assert caught.value.feature == f"the option {option} of optimize"
 
 
 def test_the_options_of_this_release_are_not_refused():

@@ -20,6 +20,7 @@ from cdc_lakehouse.config.storage_settings import StorageSettings, storage_setti
 from cdc_lakehouse.contract import JobRequest
 from cdc_lakehouse.errors import UnknownNameError
 from cdc_lakehouse.lake.attempts import RunningAttempt
+from cdc_lakehouse.lake.interval import Interval
 from cdc_lakehouse.lake.names import Lake, new_attempt
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Application:
     spark: LazySession
     notes: dict[str, list[str]] = field(default_factory=dict)
     """Remarks of the job beside its tables, for the report of the run."""
+    interval: Interval | None = None
+    """What the run is asked to make complete."""
     running: RunningAttempt | None = None
     """The record that this process keeps of itself in the lake, from the start of Spark on."""
 
@@ -47,6 +50,7 @@ class Application:
         tables = _chosen(pipeline, request)
         if pipeline.discover is None:
             _refuse_decisions_beside(pipeline, tables, request)
+        interval = Interval.asked_for(request, timezone=pipeline.timezone, now=datetime.now(UTC))
         storage = storage_settings(connection_from_environment(Role.STORAGE))
         lake = Lake(root=storage.root, pipeline=pipeline.name, scratch=_scratch(storage, attempt))
         running = RunningAttempt(lake, attempt, job=request.job)
@@ -58,6 +62,7 @@ class Application:
             lake=lake,
             attempt=attempt,
             spark=LazySession(name, storage=storage, before_start=running.begin),
+            interval=interval,
             running=running,
         )
 

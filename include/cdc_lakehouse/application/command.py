@@ -7,15 +7,16 @@ from typing import Any
 
 import click
 
-from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest, table_named_by
+from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest, Recompute, table_named_by
 from cdc_lakehouse.errors import NotSupportedYetError
 
-_LATER = ("from_time", "until_time")
 _OF_A_JOB = {
     Job.BRONZE_INGEST: ("accept_gap", "source_epoch", "acknowledge_foreign", "stop_reading", "fill_gaps"),
     Job.SILVER_MERGE: ("accept_deletes",),
     Job.QUARANTINE_REPLAY: ("close_cases", "reopen_cases"),
 }
+_OF_AN_INTERVAL = ("from_time", "until_time", "also_drain")
+_WITH_INTERVAL = (Job.BRONZE_INGEST, Job.SILVER_MERGE)
 
 
 def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, int]:
@@ -38,8 +39,15 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
 @click.option("--try", "try_number", type=int, default=1, help="… and the number of the try.")
 @click.option("--triggered-by", help="The user who triggered that run …")
 @click.option("--note", help="… and why: both are kept with decisions.")
-@click.option("--from-time", help="First instant of a backfill.")
-@click.option("--until-time", help="First instant behind a backfill.")
+@click.option("--from-time", help="First instant of the interval that is made complete …")
+@click.option("--until-time", help="… and the first one behind it.")
+@click.option(
+    "--recompute",
+    type=click.Choice([each.value for each in Recompute]),
+    default=Recompute.ALL.value,
+    help="Which keys of the interval silver computes again.",
+)
+@click.option("--also-drain", is_flag=True, help="Read what is new in Kafka, too.")
 @click.option(
     "--accept-gap",
     multiple=True,
@@ -101,6 +109,8 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         airflow=_airflow(options),
         from_time=options["from_time"],
         until_time=options["until_time"],
+        recompute=Recompute(options["recompute"]),
+        also_drain=options["also_drain"],
         accept_gap=options["accept_gap"],
         source_epoch=options["source_epoch"],
         acknowledge_foreign=options["acknowledge_foreign"],
@@ -114,12 +124,13 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
 
 
 def refuse_options_without_effect(request: JobRequest) -> None:
-    """What a later release, or another job, will know must not be taken for its absence."""
-    of_others = (name for job, names in _OF_A_JOB.items() if job is not request.job for name in names)
-    for name in (*_LATER, *of_others):
+    """Refuse what another job does: a run that is green must have done all that it was asked for."""
+    of_others = [name for job, names in _OF_A_JOB.items() if job is not request.job for name in names]
+    if request.job not in _WITH_INTERVAL:
+        of_others += _OF_AN_INTERVAL
+    for name in of_others:
         if getattr(request, name):
-            option = f"the option --{name.replace('_', '-')}"
-            raise NotSupportedYetError(feature=option if name in _LATER else f"{option} of {request.job}")
+            raise NotSupportedYetError(feature=f"the option --{name.replace('_', '-')} of {request.job}")
 
 
 def tables_decided_on(request: JobRequest) -> dict[str, set[str]]:

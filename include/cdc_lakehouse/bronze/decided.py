@@ -40,7 +40,7 @@ class Decided:
             source_epoch=request.source_epoch.get(table),
             acknowledge_foreign=named_for(table, request.acknowledge_foreign),
             stop_reading=named_for(table, request.stop_reading),
-            fill_gaps=table in request.fill_gaps,
+            fill_gaps=table in request.fill_gaps or request.from_time is not None,
         )
 
     def epoch_to_open(self, ledger: Ledger) -> int | None:

@@ -12,6 +12,7 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import UnfinishedError, each_table
 from cdc_lakehouse.bronze.freshness import with_freshness
 from cdc_lakehouse.bronze.ingest import TableIngest
+from cdc_lakehouse.bronze.interval import complete_intervals
 from cdc_lakehouse.bronze.look import DrainTask, connect, look, looked
 from cdc_lakehouse.bronze.read_again import read_again
 from cdc_lakehouse.bronze.sharing import share_out
@@ -20,8 +21,7 @@ from cdc_lakehouse.config.kafka_settings import bootstrap_servers, java_kafka_se
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import Role
-from cdc_lakehouse.contract import TableResult
-from cdc_lakehouse.lake.lag import count_offsets
+from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.registry.client import SchemaRegistry
 
 logger = logging.getLogger(__name__)
@@ -34,16 +34,20 @@ def ingest(application: Application) -> list[TableResult]:
     with closing(connect(application)) as cluster:
         found = look(application, cluster, session=application.session)
         tasks = {each.table.name: each for each in found if isinstance(each, DrainTask)}
+        busy = {name: task for name, task in tasks.items() if not task.plan.is_idle}
         drained = {
             result.table: _with_facts_of_look(result, tasks[result.table])
-            for result in _drain(application, tasks)
+            for result in _drain(application, busy)
         }
-    return [drained[each.table.name] if isinstance(each, DrainTask) else each for each in found]
+    drained |= {name: TableResult(name, TableStatus.IDLE) for name in tasks.keys() - busy.keys()}
+    results = [drained[each.table.name] if isinstance(each, DrainTask) else each for each in found]
+    intervals = [(task.table, task.interval) for task in tasks.values() if task.interval is not None]
+    return complete_intervals(application, intervals, results) if intervals else results
 
 
 def _with_facts_of_look(result: TableResult, task: DrainTask) -> TableResult:
     """Return the result with what the look found out before anything was read."""
-    left = count_offsets(task.plan.unread) - _count_committed(result)
+    left = task.unread - _count_committed(result)
     result = replace(result, time_to_loss=task.time_to_loss, lag_offsets=max(0, left))
     return result if task.arrival is None else with_freshness(result, task.table, task.arrival)
 

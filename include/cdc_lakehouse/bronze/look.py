@@ -13,6 +13,7 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import each_table, failed
 from cdc_lakehouse.bronze.confirming import arrival_of, ask, ask_connectors, observe
 from cdc_lakehouse.bronze.freshness import Arrival, with_freshness
+from cdc_lakehouse.bronze.interval import IntervalTask, look_at_interval
 from cdc_lakehouse.bronze.loss_watch import ends_of, ledger_in_the_log, times_to_loss
 from cdc_lakehouse.bronze.losses import held_behind
 from cdc_lakehouse.bronze.plan import DrainPlan
@@ -32,6 +33,7 @@ from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.lake.claims import claim_of_bronze
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
+from cdc_lakehouse.lake.interval import Interval
 from cdc_lakehouse.lake.lag import count_offsets, write_unread
 from cdc_lakehouse.lake.ledger import Ranges, by_topic, gaps_by_topic
 from cdc_lakehouse.lake.spans import in_words
@@ -56,20 +58,28 @@ class DrainTask:
     """What it may claim once it has read enough, newest first."""
     arrival: Arrival | None = None
     """Facts about the way of its changes to Kafka; None before the look has asked for them."""
+    interval: IntervalTask | None = None
+    """What a run with an interval has to do beside its plan."""
+
+    @property
+    def unread(self) -> int:
+        """Offsets that Kafka held and the table had not read, whatever of them the run reads."""
+        return count_offsets(self.plan.unread) if self.interval is None else self.interval.unread
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
-        return TableResult(
+        result = TableResult(
             table=self.table.name,
             status=TableStatus.PLANNED,
             ranges=by_topic(self.plan.added(self.plan.start, self.plan.until)),
-            lag_offsets=count_offsets(self.plan.unread),
+            lag_offsets=self.unread,
             decisions={
                 **(self.plan.ledger.decisions if self.plan.amends else {}),
                 **self.plan.fill.decision(self.plan.fill.held, left=self.plan.fill.gone),
             },
             time_to_loss=self.time_to_loss,
         )
+        return result if self.interval is None else self.interval.described(result)
 
 
 def connect(application: Application) -> Cluster:
@@ -99,6 +109,8 @@ def look(
             since=since.get(table.name),
         )
         plans[table.name] = plan
+        if application.interval is not None:
+            return _look_at_interval(application, table, plan, application.interval, cluster=cluster)
         if plan.fill.gone:
             logger.warning(
                 "gaps stay: Kafka no longer holds them", extra={"ranges": in_words(plan.fill.gone)}
@@ -119,13 +131,27 @@ def look(
         for table in application.tables
     }
     _warn_of_stopped_connectors(arrivals.values())
+    drains = application.interval is None or application.interval.also_drain
     results = []
     for table, result in zip(application.tables, found, strict=True):
         name, plan, confirmations = table.name, plans.get(table.name), known[table.name].confirmations
         lag = count_offsets(unread[name])
         claiming = _told(result, plan, time_to_loss=left.get(name), confirmations=confirmations, lag=lag)
-        results.append(_with_arrival(claiming, table, arrivals[name]))
+        # Whether a promise is kept now says nothing about an interval that has passed.
+        results.append(_with_arrival(claiming, table, arrivals[name]) if drains else claiming)
     return [*results, *refused]
+
+
+def _look_at_interval(
+    application: Application, table: Table, plan: DrainPlan, interval: Interval, *, cluster: Cluster
+) -> DrainTask | TableResult:
+    """Return what the run has to do to make the interval complete, or the result where it is."""
+    plan, task = look_at_interval(application, plan, interval, cluster=cluster)
+    if plan.is_idle and task.is_done:
+        return task.described(_idle(table, plan))
+    facts = {"to_fill": plan.fill.offsets, "undecodable": task.undecodable}
+    logger.info("interval planned", extra=facts)
+    return DrainTask(table=table, plan=plan, cluster=cluster, interval=task)
 
 
 def _refuse_other_placeholder(

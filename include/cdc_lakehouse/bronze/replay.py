@@ -25,7 +25,8 @@ from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.lake.bronze_schema import table_schema
 from cdc_lakehouse.lake.cases import waits
-from cdc_lakehouse.lake.coordinates import with_topic_id
+from cdc_lakehouse.lake.coordinates import in_interval, with_topic_id
+from cdc_lakehouse.lake.interval import Interval
 from cdc_lakehouse.lake.ledger import Ledger, Ranges
 from cdc_lakehouse.registry.client import SchemaRegistry
 
@@ -41,15 +42,21 @@ class TableReplay:
         self._registry = registry
         self._uri = application.lake.bronze(table.name)
 
-    def run(self, *, waiting: int, version: int, held: Ledger) -> TableResult:
-        """`waiting` records stand undecoded in `version`, whose ledger is `held`."""
+    def run(
+        self, *, waiting: int, version: int, held: Ledger, interval: Interval | None = None
+    ) -> TableResult:
+        """Decode again what `version`, whose ledger is `held`, has undecoded: `waiting` records.
+
+        With an `interval` only those whose record came to Kafka within it.
+        """
         started = time.monotonic()
         session = self._application.spark.isolated()
         bronze = session.read.format("delta").option("versionAsOf", version).load(self._uri)
         decoder = TableDecoder(
             self._application, self._table, registry=self._registry, existing=bronze.schema, quarantined=True
         )
-        records = _as_kafka_gave_them(with_topic_id(bronze).where(waits(bronze)))
+        wanted = waits(bronze) if interval is None else waits(bronze) & in_interval(interval)
+        records = _as_kafka_gave_them(with_topic_id(bronze).where(wanted))
         attempt = self._application.attempt
 
         def decode(plans: DecodePlans, *, wide: bool) -> tuple[DataFrame, list[Row]]:

@@ -20,6 +20,7 @@
     │   ├── MissingConnectionError    MISSING_CONNECTION
     │   ├── UnsupportedTypeError      UNSUPPORTED_TYPE
     │   ├── NotSupportedYetError      NOT_SUPPORTED_YET
+    │   ├── InvalidIntervalError      INVALID_INTERVAL
     │   ├── LedgerVersionError        LEDGER_VERSION
     │   ├── UnprovenSourceError       UNPROVEN_SOURCE
     │   ├── PlaceholderDiffersError   PLACEHOLDER_DIFFERS
@@ -41,6 +42,7 @@
     │   └── HistoryShapeChangedError  HISTORY_SHAPE_CHANGED
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
+        ├── IntervalIncompleteError   INTERVAL_INCOMPLETE
         ├── DeletesLimitError         DELETES_LIMIT
         ├── FileDamagedError          FILE_DAMAGED
         ├── BronzeRowsMissingError    BRONZE_ROWS_MISSING
@@ -89,6 +91,7 @@ from cdc_lakehouse.errors.configuration import (
     EpochBeyondBoundsError,
     HistoryColumnsUnknownError,
     HistoryShapeChangedError,
+    InvalidIntervalError,
     InvalidPipelineError,
     InvalidShapeError,
     KeylessUpsertError,
@@ -119,6 +122,7 @@ from cdc_lakehouse.errors.data import (
     ForeignCommitError,
     ForeignRowsError,
     IncompatibleSchemaError,
+    IntervalIncompleteError,
     KeySchemaDriftError,
     LedgerLostError,
     LogCutError,
@@ -195,6 +199,8 @@ __all__ = [
     "HistoryColumnsUnknownError",
     "HistoryShapeChangedError",
     "IncompatibleSchemaError",
+    "IntervalIncompleteError",
+    "InvalidIntervalError",
     "InvalidPipelineError",
     "InvalidShapeError",
     "KafkaMovedError",

@@ -55,6 +55,17 @@ class NotSupportedYetError(ConfigError):
     feature: str
 
 
+class InvalidIntervalError(ConfigError):
+    code = "INVALID_INTERVAL"
+    sentence = "the interval {interval} cannot be made complete: {problem}"
+    advice = (
+        "Nothing was done. Start again with a beginning and an end that have passed, like "
+        "2026-11-03T14:00:00+00:00; a time without an offset is one of the pipeline's timezone."
+    )
+    interval: str
+    problem: str
+
+
 class LedgerVersionError(ConfigError):
     code = "LEDGER_VERSION"
     sentence = "the ledger of {table} has version {found}, this release reads {known}"

@@ -24,6 +24,18 @@ class OffsetsLostError(DataError):
     """`<table>=<topic>/<partition>:<from>-<until>,…`, all of them; `until` is the first that is there."""
 
 
+class IntervalIncompleteError(DataError):
+    code = "INTERVAL_INCOMPLETE"
+    snapshot = "incremental"
+    sentence = "{table} misses offsets of the interval, and Kafka no longer holds them: {offsets}"
+    advice = (
+        "All else of the interval was done, as the report says. The ledger keeps these offsets as missing. "
+        "Take an incremental snapshot of the table: it sends the rows as they are now."
+    )
+    table: str
+    offsets: str
+
+
 class DeletesLimitError(DataError):
     code = "DELETES_LIMIT"
     sentence = (

@@ -9,6 +9,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from cdc_lakehouse.lake.interval import KAFKA_TIME, SOURCE_TIME, Interval
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, incarnation_of, topic_of
 from cdc_lakehouse.lake.spans import Spans, spans_of
 
@@ -33,6 +34,16 @@ def in_spans(spans: Spans, *, unnamed: Collection[str] | None = None) -> Column:
         for source, partitions in spans.items()
         for partition, parts in partitions.items()
     )
+
+
+def in_interval(interval: Interval) -> Column:
+    """Rows whose record came to Kafka, or whose event was committed at the source, within the interval."""
+
+    def is_within(time: str) -> Column:
+        return (F.col(time) >= F.lit(interval.start)) & (F.col(time) < F.lit(interval.until))
+
+    times = [KAFKA_TIME, ".".join(SOURCE_TIME)]
+    return any_of(F.coalesce(is_within(time), F.lit(False)) for time in times)
 
 
 def any_of(conditions: Iterable[Column]) -> Column:

@@ -39,6 +39,10 @@ class DataFile:
     deleted: DeletionVector | None
     nulls: Mapping[str, Any] = field(default_factory=dict)
     """Column -> how many rows have none, as the log tells it; a struct's members stand below its name."""
+    oldest: Mapping[str, Any] = field(default_factory=dict)
+    """Column -> its lowest value as the log writes it, of columns that have statistics."""
+    newest: Mapping[str, Any] = field(default_factory=dict)
+    """Column -> its highest value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,5 +129,10 @@ def _apply(action: Mapping[str, Any], active: dict[str, DataFile]) -> None:
         path = unquote(added["path"])
         deleted = DeletionVector.from_action(vector) if vector else None
         active[path] = DataFile(
-            path=path, rows=told.get("numRecords"), deleted=deleted, nulls=told.get("nullCount", {})
+            path=path,
+            rows=told.get("numRecords"),
+            deleted=deleted,
+            nulls=told.get("nullCount", {}),
+            oldest=told.get("minValues", {}),
+            newest=told.get("maxValues", {}),
         )

@@ -15,6 +15,7 @@ from airflow.sdk import Param
 
 from cdc_lakehouse.contract import MAX_SOURCE_EPOCH, Job, table_named_by
 from cdc_lakehouse.errors import NotSupportedYetError, UnknownNameError
+from cdc_lakehouse.orchestration.interval_run import RUN_PARAMS
 
 ACCEPT_GAP = "accept_gap"
 SOURCE_EPOCH = "source_epoch"
@@ -39,6 +40,7 @@ _WHO_DECIDES = {
     **dict.fromkeys((Job.QUARANTINE_REPLAY, Job.OPTIMIZE, Job.VACUUM, Job.CLEAN_CHECKPOINTS), CASE_DECISIONS),
 }
 """What a run of its DAG may be asked; the tasks beside the one that does it leave it alone."""
+_TAKES_PARAMS = frozenset({Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.VERIFY})
 
 _ABOUT = {
     ACCEPT_GAP: (
@@ -141,6 +143,8 @@ def decided(
     refuses unknown names. Raise for a decision that no task of this run would carry out.
     """
     given = _given(conf or {})
+    if job in _TAKES_PARAMS:
+        given = {name: value for name, value in given.items() if name not in RUN_PARAMS}
     strange = sorted(given.keys() - set(_WHO_DECIDES[job]))
     if strange:
         raise NotSupportedYetError(feature=f"a run with parameters ({', '.join(strange)})")

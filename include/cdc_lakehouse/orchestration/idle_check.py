@@ -22,7 +22,7 @@ SECONDS = 60.0
 
 def look_command(request: JobRequest) -> list[str] | None:
     """None where the job must go the whole way: it is asked for more than to do what there is to do."""
-    asked = (request.from_time, request.until_time, request.dry_run, *decisions_of(request))
+    asked = (request.dry_run, *decisions_of(request))
     module = LOOKS.get(request.job)
     if module is None or any(asked):
         return None

@@ -23,7 +23,7 @@ from airflow.sdk.execution_time.comms import CommsDecoder
 
 from cdc_lakehouse.config.models import Connections
 from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest
-from cdc_lakehouse.errors import LakehouseError, MissingConnectionError, NotSupportedYetError
+from cdc_lakehouse.errors import LakehouseError, MissingConnectionError, UnknownNameError
 from cdc_lakehouse.orchestration.advances import as_json, joined
 from cdc_lakehouse.orchestration.connections import (
     check_spark_connection,
@@ -34,13 +34,21 @@ from cdc_lakehouse.orchestration.connections import (
 )
 from cdc_lakehouse.orchestration.decisions import decided, note_in
 from cdc_lakehouse.orchestration.idle_check import found_idle, look_command
+from cdc_lakehouse.orchestration.interval_run import (
+    TABLES,
+    FormContext,
+    asked_of_run,
+    named_tables,
+    tables_of_run,
+)
 from cdc_lakehouse.orchestration.log_relay import LogRelay
 from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
-from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, refused
+from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, nothing_left, refused
 
 SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
 WITHOUT_SPARK = frozenset({Job.VERIFY})
 """Jobs whose file Python runs by itself: a JVM would start for nothing."""
+JOBS_WITH_INTERVAL = frozenset({Job.BRONZE_INGEST, Job.SILVER_MERGE})
 RESULT_KEY = "return_value"
 """Airflow's own name for what a task returns; failed tasks push it too, for `outcome`."""
 _ADVANCED_KEY = "advanced"
@@ -60,13 +68,13 @@ class SparkJobOperator(SparkSubmitOperator):
         connections: Connections,
         group: str | None = None,
         by_name: bool = True,
-        known: Sequence[str] | None = None,
         leaves_rest: bool = False,
+        form: FormContext | None = None,
         **kwargs: Any,
     ) -> None:
         """`by_name` is false where tables are discovered: then all of the group or pipeline are meant.
 
-        `known` are all tables of the pipeline, unless some are discovered.
+        `form` is what the form of a run is read against.
         With `leaves_rest` a task below tries tables again that failed for the moment (decision 0055).
         """
         super().__init__(
@@ -81,7 +89,7 @@ class SparkJobOperator(SparkSubmitOperator):
         self.tables = list(tables)
         self.group = group
         self.by_name = by_name
-        self.known = None if known is None else tuple(known)
+        self.form = form or FormContext()
         self.leaves_rest = leaves_rest
         self.connection_ids = connection_ids(job, connections)
         self.wished_connection_ids = wished_connection_ids(job, connections)
@@ -91,7 +99,9 @@ class SparkJobOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """The summary. Raises `AirflowFailException` where a retry cannot help, else `AirflowException`."""
         try:
-            refuse_unsupported_run(context)
+            if self._leaves_all(context):
+                self.log.info("the run is about other tables")
+                return dict(nothing_left(self.pipeline, self.job))
             if self.job not in WITHOUT_SPARK:
                 check_spark_connection(self._conn_id)
             end_with_supervisor()
@@ -117,7 +127,7 @@ class SparkJobOperator(SparkSubmitOperator):
         return judge(
             self.job,
             pipeline=self.pipeline,
-            tables=self.tables,
+            tables=self._tables_of(context),
             exit_code=exit_code,
             text=text,
             leaves_rest=self.leaves_rest,
@@ -161,7 +171,7 @@ class SparkJobOperator(SparkSubmitOperator):
         return JobRequest(
             job=self.job,
             pipeline=self.pipeline,
-            tables=tuple(self.tables) if self.by_name else (),
+            tables=tuple(self._tables_of(context)) if self.by_name else named_tables(run.conf),
             group=self.group,
             airflow=AirflowContext(
                 dag_id=ti.dag_id,
@@ -176,9 +186,24 @@ class SparkJobOperator(SparkSubmitOperator):
                 job=self.job,
                 pipeline=self.pipeline,
                 tables=self.tables if self.by_name else None,
-                known=self.known,
+                known=self.form.tables,
             ),
+            **(asked_of_run(run, schedule=self.form.schedule) if self.job in JOBS_WITH_INTERVAL else {}),
         )
+
+    def _tables_of(self, context: Context) -> list[str]:
+        """Return the tables of this task that the run is about. Raises for a name that nobody knows."""
+        conf = context["dag_run"].conf
+        if self.form.tables is not None:
+            error = UnknownNameError.of(
+                TABLES, named_tables(conf), known=self.form.tables, kind="table", pipeline=self.pipeline
+            )
+            if error is not None:
+                raise error
+        return tables_of_run(conf, self.tables)
+
+    def _leaves_all(self, context: Context) -> bool:
+        return self.by_name and bool(self.tables) and not self._tables_of(context)
 
     def _remember(self, child: ChildProcess) -> None:
         """So that it can be killed, also when it was started while `on_kill` ran."""
@@ -253,9 +278,3 @@ def end_with_supervisor() -> None:
     """
     if isinstance(getattr(task_runner, "SUPERVISOR_COMMS", None), CommsDecoder):
         end_with_parent(signal.SIGTERM)
-
-
-def refuse_unsupported_run(context: Context) -> None:
-    """A run that asks for an interval must not drain to now and look obedient."""
-    if context["dag_run"].run_type == "backfill":
-        raise NotSupportedYetError(feature="a backfill of an interval")

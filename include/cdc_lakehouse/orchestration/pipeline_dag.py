@@ -30,6 +30,7 @@ from cdc_lakehouse.orchestration import runbook
 from cdc_lakehouse.orchestration.advances import LAYER
 from cdc_lakehouse.orchestration.assets import assets
 from cdc_lakehouse.orchestration.decisions import case_params, decision_params
+from cdc_lakehouse.orchestration.interval_run import FormContext, Schedule, run_params
 from cdc_lakehouse.orchestration.operator import SparkJobOperator
 from cdc_lakehouse.orchestration.outcome import AnnounceOperator, OutcomeOperator
 from cdc_lakehouse.orchestration.retry_tables import RetryTablesOperator
@@ -58,10 +59,17 @@ def pool_name(pipeline: Pipeline) -> str:
     return f"cdc_{pipeline.name}"
 
 
+def _form_context(pipeline: Pipeline) -> FormContext:
+    names = None if pipeline.discover is not None else tuple(table.name for table in pipeline.tables)
+    return FormContext(names, Schedule(pipeline.schedule, pipeline.timezone))
+
+
 def pipeline_dag(pipeline: Pipeline) -> DAG:
     """`cdc_<pipeline>`: one column of tasks per group."""
     text = runbook.dag_text(pipeline)
-    with _dag(pipeline, suffix="", cron=pipeline.schedule, text=text, params=decision_params()) as dag:
+    with _dag(
+        pipeline, suffix="", cron=pipeline.schedule, text=text, params={**run_params(), **decision_params()}
+    ) as dag:
         watched = [
             task
             for group, tables in pipeline.groups.items()
@@ -140,6 +148,7 @@ def _group_column(pipeline: Pipeline, group: str, tables: tuple[Table, ...]) -> 
             ingest=ingest.task_id,
             alias=f"{pipeline.name}.{group}",
             group=asked["group"],
+            form=_form_context(pipeline),
             trigger_rule=TriggerRule.NONE_SKIPPED,
             doc_md=runbook.retry_text(),
         )
@@ -160,7 +169,7 @@ def _job(pipeline: Pipeline, job: Job, tables: tuple[Table, ...], **options: Any
         pipeline=pipeline.name,
         tables=names,
         connections=pipeline.connections,
-        known=None if pipeline.discover is not None else [table.name for table in pipeline.tables],
+        form=_form_context(pipeline),
         doc_md=runbook.job_text(job, tables=names, more=not options.get("by_name", True)),
         **options,
     )

@@ -125,9 +125,9 @@ def refused(job: Job, *, pipeline: str, error: TableError) -> Verdict:
     return Verdict(decision_for(error.exit_code), message=message, log_line=headline, summary=summary)
 
 
-def nothing_left(pipeline: str) -> Summary:
-    """Return the summary of a task that had nothing to try again."""
-    return _empty_summary(Job.BRONZE_INGEST, pipeline=pipeline, headline="no table was left")
+def nothing_left(pipeline: str, job: Job = Job.BRONZE_INGEST) -> Summary:
+    """Return the summary of a task that had no table to work on."""
+    return _empty_summary(job, pipeline=pipeline, headline="no table was left")
 
 
 def _left(result: JobResult) -> list[str]:
@@ -204,6 +204,7 @@ def _error_line(who: str, error: TableError) -> str:
 
 def _log_line(result: JobResult) -> str:
     idle = [t.table for t in result.tables if t.status is TableStatus.IDLE and t.error is None]
+    idle = [name for name in idle if not any(t.counts for t in result.tables if t.table == name)]
     words = [_table_words(table) for table in result.tables if table.table not in idle]
     idle_words = [f"idle: {', '.join(idle)}"] if idle else []
     return "; ".join([*words, *idle_words, *result.stopped_connectors])

@@ -27,7 +27,6 @@ from cdc_lakehouse.orchestration.operator import (
     SPARK_JOBS,
     SparkJobOperator,
     end_with_supervisor,
-    refuse_unsupported_run,
 )
 from cdc_lakehouse.orchestration.results import Decision, Verdict, nothing_left, refused
 
@@ -61,7 +60,6 @@ class RetryTablesOperator(SparkJobOperator):
             self.log.info("no table was left")
             return dict(nothing_left(self.pipeline))
         try:
-            refuse_unsupported_run(context)
             check_spark_connection(self._conn_id)
             end_with_supervisor()
             ingested = self._run_job(Job.BRONZE_INGEST, left, context)

@@ -79,7 +79,11 @@ def dag_text(pipeline: Pipeline) -> str:
             "decisions that an error code asks for: `accept_gap`, `source_epoch`, `acknowledge_foreign`, "
             "`stop_reading`, `accept_deletes`; and for `fill_gaps`. Copy the values from the error's "
             "sentence: a decision holds for what it names, and a retry or a clear of such a run finds it "
-            "done. Backfills of an interval are not supported yet: they fail at once and change nothing.",
+            "done.",
+            "To make a stretch of time right again, trigger one run with *Specify Manually*, or with "
+            "`from_time` and `until_time`: it fills what bronze misses of it, decodes its records again and "
+            "computes its rows in silver again. It drains nothing. A backfill does the same, in one run for "
+            "each interval of the schedule. Pause a backfill, do not cancel it.",
         ]
     )
 

@@ -11,6 +11,7 @@ from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.operations import IMAGES, Operation
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.bronze_schema import columns_in
+from cdc_lakehouse.lake.coordinates import in_interval
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.silver_mode import UNAVAILABLE
 from cdc_lakehouse.lake.spans import together
@@ -39,7 +40,8 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
     history = bronze_rows(session, lake.bronze(name), version=task.bronze_version, held=task.held)
     columns = columns_in(history.schema)
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
-    work = history.where(work_of(task.held, task.work) | behind)
+    recomputed = F.lit(False) if task.recomputed is None else in_interval(task.recomputed)
+    work = history.where(work_of(task.held, task.work) | behind | recomputed)
     facts = examine(work, table=name, by_key=False)
     refuse_missing_rows(task, history, read=facts.read)
     unsent = unsent_of(

@@ -49,7 +49,7 @@ def apply_changes(
     uri = lake.silver(table.name)
     if task.mode is Mode.APPEND:
         return append(session, uri, rows=rows, keys=keys_of(changes.columns), ledger=ledger)
-    plan = _plan(task, changes, rows)
+    plan = plan_of(task, changes, rows)
     cause = Cause(
         table.name,
         ledger.seq,
@@ -76,7 +76,7 @@ def removal_of(
     """Return what the merge would take out of silver; nothing is written here."""
     if task.mode is Mode.APPEND:
         return Removal(0, of=0)
-    plan, facts = _plan(task, changes, rows), changes.facts
+    plan, facts = plan_of(task, changes, rows), changes.facts
     is_snapshot = plan.cleared is not None and plan.cleared == Place.beginning_of(plan.cleared.position[0])
     causes = {
         "a snapshot that lacks them": is_snapshot,
@@ -91,7 +91,8 @@ def removal_of(
     )
 
 
-def _plan(task: MergeTask, changes: Changes, rows: DataFrame) -> MergePlan:
+def plan_of(task: MergeTask, changes: Changes, rows: DataFrame) -> MergePlan:
+    """Return what the merge does to which row of silver."""
     cleared = changes.applied.cleared
     return MergePlan(
         keys=keys_of(changes.columns),

@@ -9,12 +9,13 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Mode, OnQuarantine, Table
-from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.contract import Recompute, TableResult, TableStatus
 from cdc_lakehouse.debezium.proven import refuse_unproven, unproven_connectors
 from cdc_lakehouse.errors import EpochBeyondBoundsError, LakehouseError, QuarantineOpenError
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.damage import refuse_damage, refuse_missing_files, was_set_aside
 from cdc_lakehouse.lake.filesystem import is_object_store
+from cdc_lakehouse.lake.interval import Interval, rows_of_interval
 from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import LARGEST_EPOCH, Ledger, Ranges, by_topic, topics_with_records
 from cdc_lakehouse.lake.names import Lake
@@ -87,6 +88,16 @@ class MergeTask:
     """Whether its tombstones were set aside and are made again from all that bronze holds."""
     unproven: tuple[str, ...] = ()
     """Connectors that were never proven, that wrote what bronze holds and that the pipeline accepts."""
+    interval: Interval | None = None
+    """What the run is asked to make complete."""
+    is_level: bool = False
+    """Whether silver has applied all of bronze, and only keys of the interval are looked at."""
+
+    @property
+    def recomputed(self) -> Interval | None:
+        """The interval whose keys are computed again, whatever changed; None where only changes count."""
+        wanted = self.interval is not None and self.interval.recompute is Recompute.ALL
+        return self.interval if wanted else None
 
     @property
     def brake(self) -> Brake:
@@ -95,7 +106,13 @@ class MergeTask:
 
     def planned(self) -> TableResult:
         """As a dry run tells it."""
-        return TableResult(table=self.table.name, status=TableStatus.PLANNED, ranges=by_topic(self.work))
+        decisions = {} if self.interval is None else {"interval": self.interval.document()}
+        return TableResult(
+            table=self.table.name,
+            status=TableStatus.PLANNED,
+            ranges=by_topic(self.work),
+            decisions=decisions,
+        )
 
 
 def look_at(
@@ -105,7 +122,8 @@ def look_at(
     lake = application.lake
     observation = (observed or observed_in(lake))(table)
     accepted = AcceptedDeletes.about(table.name, application.request.accept_deletes)
-    level = _level_at_first_sight(lake, table)
+    interval = application.interval
+    level = _level_at_first_sight(lake, table) if interval is None else None
     if level is not None:
         if accepted is not None:
             accepted.refuse_unless_carried_out(level[1])
@@ -117,13 +135,14 @@ def look_at(
     holding = table.on_quarantine is OnQuarantine.HOLD
     other_rows = _stands_on_other_rows(lake, held, before)
     other_rows_or_settings = other_rows or has_other_settings(before, table)
-    if is_level(held, before, holds=holding, other_rows=other_rows_or_settings):
+    level_now = is_level(held, before, holds=holding, other_rows=other_rows_or_settings)
+    if level_now and not _may_recompute(lake, table, interval):
         if layers.accepted is not None:
             layers.accepted.refuse_unless_carried_out(before)
-        return _idle(lake, held, before, observation=observation)
+        return _with_interval(_idle(lake, held, before, observation=observation), interval)
     unproven = _accepted_unproven(application, table, held)
     task = _task(lake, table, layers, other_rows=other_rows, observation=observation)
-    return replace(task, unproven=unproven)
+    return replace(task, unproven=unproven, interval=interval, is_level=level_now and not task.buries_again)
 
 
 def _accepted_unproven(application: Application, table: Table, held: Ledger) -> tuple[str, ...]:
@@ -134,6 +153,18 @@ def _accepted_unproven(application: Application, table: Table, held: Ledger) -> 
     if not application.pipeline.unproven_source:
         refuse_unproven(texts, table=table.name)
     return tuple(unproven_connectors(texts))
+
+
+def _may_recompute(lake: Lake, table: Table, interval: Interval | None) -> bool:
+    """Return whether bronze may have rows of an interval whose keys are all computed again."""
+    if interval is None or interval.recompute is not Recompute.ALL:
+        return False
+    rows = rows_of_interval(lake.bronze(table.name), interval)
+    return rows is None or rows.any_row
+
+
+def _with_interval(result: TableResult, interval: Interval | None) -> TableResult:
+    return result if interval is None else replace(result, decisions={"interval": interval.document()})
 
 
 @dataclass(frozen=True, slots=True)

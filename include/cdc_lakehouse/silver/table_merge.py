@@ -29,6 +29,7 @@ from cdc_lakehouse.silver.changes import Changes, changes_of
 from cdc_lakehouse.silver.claiming import claim_beside
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.plan import next_ledger, standing_on
+from cdc_lakehouse.silver.recompute import changes_nothing, without_unchanged
 from cdc_lakehouse.silver.schema.change_log import added_at
 from cdc_lakehouse.silver.schema.evolution import refuse_system_names
 from cdc_lakehouse.silver.schema.follow import follow_bronze
@@ -65,7 +66,10 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         refuse_changed(application, task)
         rows = _fitted(session, application, task, changes)
         changes = replace(changes, fills=_fills(session, application.lake, task, changes))
+        rows = without_unchanged(session, application, task, changes, rows)
         read = time.monotonic()
+        if changes_nothing(session, application, task, changes, rows):
+            return _unchanged(task, changes, seconds={"read": round(read - started, 3)})
         removal = removal_of(session, application, task, changes, rows=rows)
         task.brake.refuse(removal)
         ledger, claim = _ledger(application, task, changes)
@@ -165,8 +169,31 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> tupl
         counted=task.open_cases,
     )
     decided = {} if task.accepted is None else task.accepted.document()
+    if task.interval is not None:
+        decided = {**decided, "interval": task.interval.document()}
     decisions = signed(decided, application.request)
     return replace(after, valid_through=claim.valid, decisions=decisions), claim
+
+
+def _unchanged(task: MergeTask, changes: Changes, *, seconds: Mapping[str, float]) -> TableResult:
+    """Return the result of an interval whose keys are right already: nothing was written."""
+    logger.info("interval is right already", extra=_recomputed(changes))
+    decisions = {} if task.interval is None else {"interval": task.interval.document()}
+    return TableResult(
+        table=task.table.name,
+        status=TableStatus.IDLE,
+        counts=_recomputed(changes),
+        open_cases=task.open_cases,
+        lag_offsets=offsets_behind(task.held, task.before, unread=task.unread),
+        seconds=seconds,
+        decisions=decisions,
+        versions={"bronze": task.bronze_version, "silver": task.follows},
+    )
+
+
+def _recomputed(changes: Changes) -> dict[str, int]:
+    keys = changes.work.keys
+    return {} if keys is None else {"keys_recomputed": keys.distinct().count()}
 
 
 def _told(
@@ -194,6 +221,7 @@ def _told(
             "rows_deleted": result.deleted,
             **({"repeated": facts.events - result.inserted} if task.mode is Mode.APPEND else {}),
             **({"snapshots_overtaken": 1} if changes.overtaken else {}),
+            **({} if task.interval is None else _recomputed(changes)),
             **({} if changes.outside is None else {"rows_outside": changes.outside}),
             **({"columns_dropped": len(changes.work.dropped.new)} if changes.work.dropped.new else {}),
         },

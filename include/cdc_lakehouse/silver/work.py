@@ -12,6 +12,7 @@ from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.applied import NewestWriter
 from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.cases import waits
+from cdc_lakehouse.lake.coordinates import in_interval
 from cdc_lakehouse.lake.ledger import topics_of, topics_with_records
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import Spans, together
@@ -95,6 +96,8 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
         refuse_shared_keys(rows, work, table=task.table.name)
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     changed = [rows.where(behind).select("key")] if task.late or task.read_again or task.redo else []
+    if task.recomputed is not None:
+        changed.append(rows.where(in_interval(task.recomputed)).select("key"))
     if task.releases:
         changed.append(rows.where(waits(rows)).select("key"))
     parked = 0

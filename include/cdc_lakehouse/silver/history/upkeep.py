@@ -13,10 +13,10 @@ from cdc_lakehouse.config.history_choice import History
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.lake.steps import Cause, Standing, commit_step, standing_of
-from cdc_lakehouse.lake.tables import schema_of
+from cdc_lakehouse.lake.tables import life_of, schema_of
 from cdc_lakehouse.silver.changes import Changes
 from cdc_lakehouse.silver.history.cutting import Cutting
-from cdc_lakehouse.silver.history.merge import merge_history
+from cdc_lakehouse.silver.history.merge import differing_versions, merge_history
 from cdc_lakehouse.silver.history.rows import with_corrected_times
 from cdc_lakehouse.silver.history.schema import follow_silver, history_schema, refuse_unknown
 from cdc_lakehouse.silver.look import MergeTask
@@ -43,26 +43,11 @@ def keep_history(
     it, or if silver was rebuilt. It may then end no more rows than `deletes_limit` allows, unless a person
     `accepted` what the merge removes.
     """
-    option, lake, name = task.table.history, application.lake, task.table.name
-    if option is None:
+    planned = _plan_cutting(session, application, task, changes, life=cause.life)
+    if planned is None:
         return
-    schema, uri = _schema(session, application, task, changes, option), lake.history(name)
-    if schema is None:
-        return
-    read = standing_of(uri)
-    history, changed = _at(session, uri, read.version), None
-    if read.silver is not None and read.rules < RULES:
-        history, changed = with_corrected_times(history, [column.name for column in changes.columns.key])
-    cutting = Cutting(
-        changes=changes,
-        before=task.before.applied,
-        schema=schema,
-        tracked=option.columns,
-        history=with_fills(history, changes.fills),
-        silver=with_fills(_silver(session, application, task), changes.fills),
-        whole=read.life != cause.life or read.rules < RULES or _has_missed(read, task),
-        corrected=None if changed is None else with_fills(changed, changes.fills),
-    )
+    read, cutting = planned
+    uri = application.lake.history(task.table.name)
     rows = cutting.rows().persist()
     try:
         if cutting.whole and not accepted:
@@ -77,6 +62,48 @@ def keep_history(
     finally:
         rows.unpersist()
     logger.info("history committed", extra={"seq": cause.silver, "cut_anew": cutting.whole})
+
+
+def changes_history(
+    session: SparkSession, application: Application, task: MergeTask, changes: Changes
+) -> bool:
+    """Return whether `keep_history` would write anything but what the history has."""
+    life = life_of(application.lake.silver(task.table.name))
+    planned = _plan_cutting(session, application, task, changes, life=life)
+    if planned is None:
+        return False
+    read, cutting = planned
+    if cutting.whole or cutting.corrected is not None:
+        return True
+    existing = _at(session, application.lake.history(task.table.name), read.version)
+    return not differing_versions(existing, cutting.rows(), keys=cutting.keys).isEmpty()
+
+
+def _plan_cutting(
+    session: SparkSession, application: Application, task: MergeTask, changes: Changes, *, life: str
+) -> tuple[Standing, Cutting] | None:
+    """Return where the history stands and how the merge cuts it; None for a table that keeps none."""
+    option, lake, name = task.table.history, application.lake, task.table.name
+    if option is None:
+        return None
+    schema, uri = _schema(session, application, task, changes, option), lake.history(name)
+    if schema is None:
+        return None
+    read = standing_of(uri)
+    history, changed = _at(session, uri, read.version), None
+    if read.silver is not None and read.rules < RULES:
+        history, changed = with_corrected_times(history, [column.name for column in changes.columns.key])
+    cutting = Cutting(
+        changes=changes,
+        before=task.before.applied,
+        schema=schema,
+        tracked=option.columns,
+        history=with_fills(history, changes.fills),
+        silver=with_fills(_silver(session, application, task), changes.fills),
+        whole=read.life != life or read.rules < RULES or _has_missed(read, task),
+        corrected=None if changed is None else with_fills(changed, changes.fills),
+    )
+    return read, cutting
 
 
 def _schema(

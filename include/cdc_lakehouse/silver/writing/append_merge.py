@@ -35,6 +35,13 @@ def append(
     return merged(session, uri, statement, ledger=ledger)
 
 
+def missing_events(session: SparkSession, uri: str, *, rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Return the events of `rows` that silver does not have."""
+    silver = session.read.format("delta").load(uri).alias("s")
+    condition = may_have(rows, "s") & is_same_event("s", "f", keys)
+    return once_each(rows, keys).alias("f").join(silver, condition, "left_anti")
+
+
 def may_have(rows: DataFrame, table: str) -> Column:
     """Of the rows of `table`: literals, so that Delta passes over files without any of these events."""
     fields = [F.col("_cdc_position")[name] for name in _PRUNED_BY]

@@ -1,0 +1,79 @@
+"""Leave out what a recomputed interval would not change: a second run of it writes nothing, and says so."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.config.models import Mode
+from cdc_lakehouse.lake.names import quoted
+from cdc_lakehouse.lake.tables import schema_of
+from cdc_lakehouse.silver.append import keys_of
+from cdc_lakehouse.silver.applying import plan_of
+from cdc_lakehouse.silver.changes import Changes
+from cdc_lakehouse.silver.folding.fold import GONE
+from cdc_lakehouse.silver.folding.refold import REFOLDED
+from cdc_lakehouse.silver.history.upkeep import changes_history
+from cdc_lakehouse.silver.look import MergeTask
+from cdc_lakehouse.silver.writing.append_merge import missing_events
+
+
+def without_unchanged(
+    session: SparkSession, application: Application, task: MergeTask, changes: Changes, rows: DataFrame
+) -> DataFrame:
+    """Return `rows` without recomputed keys that are in silver as they would be written."""
+    uri = application.lake.silver(task.table.name)
+    table = schema_of(session, uri)
+    if task.interval is None or REFOLDED not in rows.columns or table is None:
+        return rows
+    plan = plan_of(task, changes, rows)
+    silver = session.read.format("delta").load(uri).alias("s")
+    is_there = F.col("s._cdc_position").isNotNull()
+    same = reduce(and_, (_is_same(table, name, value) for name, value in plan.row().items()))
+    is_done = is_there & (~plan.applies() | same)
+    if not plan.keeps_deleted:
+        gone = F.col(f"f.{GONE}")
+        is_done = (is_done & ~(gone & plan.applies())) | (~is_there & gone)
+    is_done &= F.col(f"f.{REFOLDED}")
+    joined = rows.alias("f").join(silver, plan.on_key(), "left")
+    return joined.where(~F.coalesce(is_done, F.lit(False))).select("f.*")
+
+
+def changes_nothing(
+    session: SparkSession, application: Application, task: MergeTask, changes: Changes, rows: DataFrame
+) -> bool:
+    """Return whether the merge only recomputes an interval, and silver and its history are right already."""
+    if task.interval is None or not task.is_level:
+        return False
+    if task.mode is Mode.APPEND:
+        uri = application.lake.silver(task.table.name)
+        return bool(missing_events(session, uri, rows=rows, keys=keys_of(changes.columns)).isEmpty())
+    return rows.isEmpty() and not changes_history(session, application, task, changes)
+
+
+def _is_same(table: StructType, name: str, value: Column) -> Column:
+    """Compare what silver has with what it would get; maps have no equality in Spark, their text has."""
+    if name not in table.names:
+        return F.lit(True)
+    kind, existing = table[name].dataType, F.col(f"s.{quoted(name)}")
+    if _has_map(kind):
+        texts = [F.to_json(F.struct(each.cast(kind).alias("value"))) for each in (existing, value)]
+        return texts[0].eqNullSafe(texts[1])
+    return existing.eqNullSafe(value)
+
+
+def _has_map(kind: DataType) -> bool:
+    match kind:
+        case MapType():
+            return True
+        case ArrayType():
+            return _has_map(kind.elementType)
+        case StructType():
+            return any(_has_map(field.dataType) for field in kind)
+        case _:
+            return False

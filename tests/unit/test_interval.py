@@ -1,0 +1,93 @@
+"""Intervals as a person writes them, and the rows of bronze that belong to one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from cdc_lakehouse.contract import Job, JobRequest, Recompute
+from cdc_lakehouse.errors import InvalidIntervalError
+from cdc_lakehouse.lake.interval import Interval, RowsOfInterval, rows_of_interval
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def asked(start: str | None, until: str | None) -> Interval | None:
+    request = JobRequest(Job.SILVER_MERGE, "shop", (), from_time=start, until_time=until)
+    return Interval.asked_for(request, timezone="Europe/Berlin", now=NOW)
+
+
+def test_a_run_without_an_interval_has_none():
+    assert asked(None, None) is None
+
+
+def test_a_time_without_an_offset_is_one_of_the_pipelines_timezone():
+    found = asked("2026-11-03", "2026-11-03T10:00:00+00:00")
+
+    assert found == Interval(datetime(2026, 11, 2, 23, tzinfo=UTC), datetime(2026, 11, 3, 10, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("start", "until", "problem"),
+    [
+        ("2026-11-03", None, "it needs a beginning and an end"),
+        ("2026-11-03", "2026-11-03", "it ends before it begins"),
+        ("2026-11-04", "2026-11-03", "it ends before it begins"),
+        ("2026-11-03", "2026-11-21", "it ends in the future"),
+        ("last Tuesday", "2026-11-03", "'last Tuesday' is no time like"),
+    ],
+)
+def test_an_interval_that_is_none_is_refused_with_the_way_to_write_it(start, until, problem):
+    with pytest.raises(InvalidIntervalError, match=problem):
+        asked(start, until)
+
+
+def hours(*numbers: int) -> list[datetime]:
+    return [datetime(2026, 11, 3, number, tzinfo=UTC) for number in numbers]
+
+
+def interval(start: int, until: int) -> Interval:
+    first, behind = hours(start, until)
+    return Interval(first, behind, Recompute.ALL)
+
+
+@pytest.fixture
+def bronze(tmp_path: Path) -> str:
+    """Two files: records of 1 to 3 o'clock, and those of 6 and 7, one of which was committed at 4."""
+    for in_kafka, in_source in ((hours(1, 2, 3), hours(1, 2, 3)), (hours(6, 7), hours(4, 7))):
+        source = pa.array(
+            [{"ts": moment} for moment in in_source], pa.struct([("ts", pa.timestamp("us", "UTC"))])
+        )
+        rows = pa.table({"kafka_timestamp": pa.array(in_kafka, pa.timestamp("us", "UTC")), "source": source})
+        write_deltalake(tmp_path, rows, mode="append")
+    return tmp_path.as_uri()
+
+
+@pytest.mark.parametrize(
+    ("within", "rows"),
+    [
+        ((1, 4), RowsOfInterval(3, any_row=True)),
+        ((2, 7), RowsOfInterval(3, any_row=True)),
+        ((4, 5), RowsOfInterval(0, any_row=True)),
+        ((5, 6), RowsOfInterval(0, any_row=False)),
+        ((8, 9), RowsOfInterval(0, any_row=False)),
+    ],
+    ids=["a whole file", "parts of two", "committed in it, in Kafka later", "between", "behind"],
+)
+def test_rows_belong_to_an_interval_by_their_time_in_kafka_or_at_the_source(bronze, within, rows):
+    assert rows_of_interval(bronze, interval(*within)) == rows
+
+
+def test_a_file_that_lies_within_the_interval_is_counted_without_being_opened(bronze):
+    for file in Path(bronze.removeprefix("file://")).glob("*.parquet"):
+        file.unlink()
+
+    assert rows_of_interval(bronze, interval(0, 8)) == RowsOfInterval(5, any_row=True)
+
+
+def test_a_table_that_is_not_there_has_no_rows(tmp_path):
+    assert rows_of_interval((tmp_path / "none").as_uri(), interval(0, 8)) == RowsOfInterval(0, any_row=False)
