@@ -81,6 +81,11 @@ class Application:
         _refuse_decisions_beside(pipeline, found.tables, self.request)
         return found
 
+    @property
+    def drains(self) -> bool:
+        """Whether the run reads what is new, as all do but those that are about an interval only."""
+        return self.interval is None or self.interval.also_drain
+
     def session(self) -> SparkSession:
         return self.spark.session()
 

@@ -111,14 +111,7 @@ def look(
         plans[table.name] = plan
         if application.interval is not None:
             return _look_at_interval(application, table, plan, application.interval, cluster=cluster)
-        if plan.fill.gone:
-            logger.warning(
-                "gaps stay: Kafka no longer holds them", extra={"ranges": in_words(plan.fill.gone)}
-            )
-        if plan.is_idle:
-            return _idle(table, plan)
-        logger.info("drain planned", extra={"backlog": plan.backlog})
-        return DrainTask(table=table, plan=plan, cluster=cluster)
+        return _drain_task(table, plan, cluster=cluster)
 
     found = each_table(application, look_at, bootstrap=settings["bootstrap.servers"], at_once=LOOKS_AT_ONCE)
     standing, unread = _find_ends(application, plans, facts)
@@ -131,15 +124,24 @@ def look(
         for table in application.tables
     }
     _warn_of_stopped_connectors(arrivals.values())
-    drains = application.interval is None or application.interval.also_drain
     results = []
     for table, result in zip(application.tables, found, strict=True):
         name, plan, confirmations = table.name, plans.get(table.name), known[table.name].confirmations
         lag = count_offsets(unread[name])
         claiming = _told(result, plan, time_to_loss=left.get(name), confirmations=confirmations, lag=lag)
         # Whether a promise is kept now says nothing about an interval that has passed.
-        results.append(_with_arrival(claiming, table, arrivals[name]) if drains else claiming)
+        results.append(_with_arrival(claiming, table, arrivals[name]) if application.drains else claiming)
     return [*results, *refused]
+
+
+def _drain_task(table: Table, plan: DrainPlan, *, cluster: Cluster) -> DrainTask | TableResult:
+    """Return the drain that is planned, or the result of a table without news."""
+    if plan.fill.gone:
+        logger.warning("gaps stay: Kafka no longer holds them", extra={"ranges": in_words(plan.fill.gone)})
+    if plan.is_idle:
+        return _idle(table, plan)
+    logger.info("drain planned", extra={"backlog": plan.backlog})
+    return DrainTask(table=table, plan=plan, cluster=cluster)
 
 
 def _look_at_interval(

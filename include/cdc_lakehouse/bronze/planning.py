@@ -74,10 +74,9 @@ def plan_table(
         kind=Kind.BRONZE, pipeline=application.pipeline.name, table=table.name, cluster_id=facts.cluster_id
     )
     uri = application.lake.bronze(table.name)
-    drains = application.interval is None or application.interval.also_drain
 
     def planned(ledger: Ledger, healed: Mapping[str, Any], turned: Ends | None = None) -> DrainPlan:
-        unread = never_read(ledger, table.topics, facts=facts) if drains else ()
+        unread = never_read(ledger, table.topics, facts=facts) if application.drains else ()
         joins, setting = bool(ledger.sources), application.pipeline.start
         cut = cluster.cut_logs(doubtful(ledger, table.topics, facts=facts, idle_too=decided.fill_gaps))
         return plan_drain(

@@ -40,7 +40,8 @@ _WHO_DECIDES = {
     **dict.fromkeys((Job.QUARANTINE_REPLAY, Job.OPTIMIZE, Job.VACUUM, Job.CLEAN_CHECKPOINTS), CASE_DECISIONS),
 }
 """What a run of its DAG may be asked; the tasks beside the one that does it leave it alone."""
-_TAKES_PARAMS = frozenset({Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.VERIFY})
+JOBS_WITH_RUN_PARAMS = frozenset({Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.VERIFY})
+"""Jobs of a DAG whose form says what the run is about."""
 
 _ABOUT = {
     ACCEPT_GAP: (
@@ -143,7 +144,7 @@ def decided(
     refuses unknown names. Raise for a decision that no task of this run would carry out.
     """
     given = _given(conf or {})
-    if job in _TAKES_PARAMS:
+    if job in JOBS_WITH_RUN_PARAMS:
         given = {name: value for name, value in given.items() if name not in RUN_PARAMS}
     strange = sorted(given.keys() - set(_WHO_DECIDES[job]))
     if strange:

@@ -32,7 +32,7 @@ from cdc_lakehouse.orchestration.connections import (
     spark_secret,
     wished_connection_ids,
 )
-from cdc_lakehouse.orchestration.decisions import decided, note_in
+from cdc_lakehouse.orchestration.decisions import JOBS_WITH_RUN_PARAMS, decided, note_in
 from cdc_lakehouse.orchestration.idle_check import found_idle, look_command
 from cdc_lakehouse.orchestration.interval_run import (
     TABLES,
@@ -193,6 +193,8 @@ class SparkJobOperator(SparkSubmitOperator):
 
     def _tables_of(self, context: Context) -> list[str]:
         """Return the tables of this task that the run is about. Raises for a name that nobody knows."""
+        if self.job not in JOBS_WITH_RUN_PARAMS:
+            return self.tables
         conf = context["dag_run"].conf
         if self.form.tables is not None:
             error = UnknownNameError.of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, field, replace
 
 from cdc_lakehouse.application.application import Application
@@ -30,6 +31,7 @@ from cdc_lakehouse.silver.deletes_limit import AcceptedDeletes, Brake
 from cdc_lakehouse.silver.made_by import has_other_settings
 from cdc_lakehouse.silver.mode import mode_of
 from cdc_lakehouse.silver.plan import (
+    SMALL_OFFSETS,
     first_ledger,
     is_level,
     is_small,
@@ -136,13 +138,16 @@ def look_at(
     other_rows = _stands_on_other_rows(lake, held, before)
     other_rows_or_settings = other_rows or has_other_settings(before, table)
     level_now = is_level(held, before, holds=holding, other_rows=other_rows_or_settings)
-    if level_now and not _may_recompute(lake, table, interval):
+    to_recompute = _rows_to_recompute(lake, table, interval)
+    if level_now and to_recompute == 0:
         if layers.accepted is not None:
             layers.accepted.refuse_unless_carried_out(before)
         return _with_interval(_idle(lake, held, before, observation=observation), interval)
     unproven = _accepted_unproven(application, table, held)
     task = _task(lake, table, layers, other_rows=other_rows, observation=observation)
-    return replace(task, unproven=unproven, interval=interval, is_level=level_now and not task.buries_again)
+    small = task.small and to_recompute <= SMALL_OFFSETS
+    only_interval = level_now and not task.buries_again
+    return replace(task, unproven=unproven, interval=interval, is_level=only_interval, small=small)
 
 
 def _accepted_unproven(application: Application, table: Table, held: Ledger) -> tuple[str, ...]:
@@ -155,12 +160,15 @@ def _accepted_unproven(application: Application, table: Table, held: Ledger) -> 
     return tuple(unproven_connectors(texts))
 
 
-def _may_recompute(lake: Lake, table: Table, interval: Interval | None) -> bool:
-    """Return whether bronze may have rows of an interval whose keys are all computed again."""
+def _rows_to_recompute(lake: Lake, table: Table, interval: Interval | None) -> float:
+    """Return about how many rows of bronze an interval has whose keys are all computed again.
+
+    Infinite where a look would have to open too many files to know.
+    """
     if interval is None or interval.recompute is not Recompute.ALL:
-        return False
+        return 0
     rows = rows_of_interval(lake.bronze(table.name), interval)
-    return rows is None or rows.any_row
+    return math.inf if rows is None else rows.by_kafka_time or int(rows.any_row)
 
 
 def _with_interval(result: TableResult, interval: Interval | None) -> TableResult:

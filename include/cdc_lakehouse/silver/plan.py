@@ -14,7 +14,7 @@ from cdc_lakehouse.silver.folding.clearing import waits_for_the_rest
 
 MOST_PARTS = 1_000
 """Of `passed_over` in a ledger: every attempt reads it."""
-_SMALL_OFFSETS = 20_000
+SMALL_OFFSETS = 20_000
 _SMALL_BYTES = 32 * 1024 * 1024
 
 
@@ -171,7 +171,7 @@ def rows_committed(bronze: Ledger, silver: Ledger) -> int | None:
 def is_small(work: Ranges, *, late: Spans, table_bytes: int) -> bool:
     """Whether reading the work and the table takes less time than compiling code for it."""
     offsets = sum(end - start for partitions in work.values() for start, end in partitions.values())
-    return offsets + offsets_in(late) <= _SMALL_OFFSETS and table_bytes <= _SMALL_BYTES
+    return offsets + offsets_in(late) <= SMALL_OFFSETS and table_bytes <= _SMALL_BYTES
 
 
 def first_ledger(bronze: Ledger) -> Ledger:
