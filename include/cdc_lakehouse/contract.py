@@ -114,7 +114,8 @@ class JobRequest:
     from_time: str | None = None
     """With `until_time` the interval that is made complete, as a person or Airflow wrote it."""
     until_time: str | None = None
-    recompute: Recompute = Recompute.ALL
+    recompute: Recompute | None = None
+    """None for what is usual: all keys of the interval."""
     also_drain: bool = False
     """Whether a run with an interval reads what is new in Kafka, too; one without always does."""
     accept_gap: tuple[str, ...] = ()
@@ -154,7 +155,7 @@ class JobRequest:
             arguments += ["--from-time", self.from_time]
         if self.until_time is not None:
             arguments += ["--until-time", self.until_time]
-        if self.recompute is not Recompute.ALL:
+        if self.recompute is not None:
             arguments += ["--recompute", self.recompute]
         if self.also_drain:
             arguments.append("--also-drain")

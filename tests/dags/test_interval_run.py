@@ -86,6 +86,12 @@ def test_the_form_says_the_interval_and_what_is_recomputed():
     assert asked == {**conf, "recompute": Recompute.CHANGED, "also_drain": False}
 
 
+def test_a_recomputation_without_an_interval_is_left_to_the_job_which_refuses_it():
+    asked = asked_of_run(run(conf={"recompute": "all"}), schedule=QUARTERS)
+
+    assert asked == {"recompute": Recompute.ALL}
+
+
 def test_half_an_interval_is_left_to_the_job_which_refuses_it():
     asked = asked_of_run(run(conf={"from_time": "2026-11-03"}), schedule=QUARTERS)
 

@@ -86,6 +86,7 @@ def test_a_usage_error_needs_a_person(arguments, capsys):
         (["--from-time", "2026-01-01T00:00:00Z"], "--from-time"),
         (["--until-time", "2026-01-01T00:00:00Z"], "--until-time"),
         (["--also-drain"], "--also-drain"),
+        (["--recompute", "changed"], "--recompute"),
     ],
 )
 def test_an_interval_is_refused_by_a_job_that_makes_none_complete(arguments, option):

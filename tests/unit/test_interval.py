@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
 from cdc_lakehouse.contract import Job, JobRequest, Recompute
-from cdc_lakehouse.errors import InvalidIntervalError
+from cdc_lakehouse.errors import FileDamagedError, InvalidIntervalError
+from cdc_lakehouse.lake.deletion_vectors import DeletionVector
 from cdc_lakehouse.lake.interval import Interval, RowsOfInterval, rows_of_interval
+from cdc_lakehouse.lake.snapshot import newest_snapshot
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -23,6 +27,14 @@ def asked(start: str | None, until: str | None) -> Interval | None:
 
 def test_a_run_without_an_interval_has_none():
     assert asked(None, None) is None
+
+
+@pytest.mark.parametrize("more", [{"recompute": Recompute.ALL}, {"also_drain": True}], ids=str)
+def test_what_only_an_interval_has_is_refused_without_one(more):
+    request = JobRequest(Job.SILVER_MERGE, "shop", (), **more)
+
+    with pytest.raises(InvalidIntervalError, match="it needs a beginning and an end"):
+        Interval.asked_for(request, timezone="UTC", now=NOW)
 
 
 def test_a_time_without_an_offset_is_one_of_the_pipelines_timezone():
@@ -87,6 +99,39 @@ def test_a_file_that_lies_within_the_interval_is_counted_without_being_opened(br
         file.unlink()
 
     assert rows_of_interval(bronze, interval(0, 8)) == RowsOfInterval(5, any_row=True)
+
+
+def test_rows_that_spark_wrote_with_timestamps_of_its_own_are_counted(bronze):
+    """`INT96`, which has nanoseconds and no offset, and no statistics in the file itself."""
+    for file in Path(bronze.removeprefix("file://")).glob("*.parquet"):
+        pq.write_table(pq.read_table(file), file, use_deprecated_int96_timestamps=True)
+
+    assert rows_of_interval(bronze, interval(2, 5)) == RowsOfInterval(2, any_row=True)
+
+
+def test_rows_that_are_deleted_are_none_of_the_interval(bronze, monkeypatch):
+    """The first two of each file."""
+    gone = DeletionVector("i", place="", offset=0, size=0, cardinality=2)
+    files = tuple(replace(file, deleted=gone) for file in newest_snapshot(bronze).files)
+    whole = replace(newest_snapshot(bronze), files=files)
+    monkeypatch.setattr("cdc_lakehouse.lake.interval.newest_snapshot", lambda uri: whole)
+    monkeypatch.setattr("cdc_lakehouse.lake.rows.deleted_rows", lambda vector, read: [0, 1])
+
+    within = [rows_of_interval(bronze, interval(*hours)) for hours in ((1, 4), (2, 3), (4, 5))]
+
+    assert within == [
+        RowsOfInterval(1, any_row=True),
+        RowsOfInterval(0, any_row=False),
+        RowsOfInterval(0, any_row=False),
+    ]
+
+
+def test_a_damaged_file_is_named_and_not_taken_for_storage_that_is_away(bronze):
+    for file in Path(bronze.removeprefix("file://")).glob("*.parquet"):
+        file.write_bytes(b"not what was written" * 100)
+
+    with pytest.raises(FileDamagedError):
+        rows_of_interval(bronze, interval(2, 3))
 
 
 def test_a_table_that_is_not_there_has_no_rows(tmp_path):

@@ -15,7 +15,7 @@ _OF_A_JOB = {
     Job.SILVER_MERGE: ("accept_deletes",),
     Job.QUARANTINE_REPLAY: ("close_cases", "reopen_cases"),
 }
-_OF_AN_INTERVAL = ("from_time", "until_time", "also_drain")
+_OF_AN_INTERVAL = ("from_time", "until_time", "recompute", "also_drain")
 _WITH_INTERVAL = (Job.BRONZE_INGEST, Job.SILVER_MERGE)
 
 
@@ -44,8 +44,7 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
 @click.option(
     "--recompute",
     type=click.Choice([each.value for each in Recompute]),
-    default=Recompute.ALL.value,
-    help="Which keys of the interval silver computes again.",
+    help="Which keys of the interval silver computes again: all of them by default.",
 )
 @click.option("--also-drain", is_flag=True, help="Read what is new in Kafka, too.")
 @click.option(
@@ -109,7 +108,7 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         airflow=_airflow(options),
         from_time=options["from_time"],
         until_time=options["until_time"],
-        recompute=Recompute(options["recompute"]),
+        recompute=None if options["recompute"] is None else Recompute(options["recompute"]),
         also_drain=options["also_drain"],
         accept_gap=options["accept_gap"],
         source_epoch=options["source_epoch"],

@@ -20,6 +20,7 @@ from cdc_lakehouse.contract import JobRequest, Recompute
 from cdc_lakehouse.errors import InvalidIntervalError, StorageUnavailableError
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.quarantine import cases
+from cdc_lakehouse.lake.rows import kept_rows, naming_damage
 from cdc_lakehouse.lake.snapshot import DataFile, newest_snapshot
 
 KAFKA_TIME = "kafka_timestamp"
@@ -61,7 +62,7 @@ class Interval:
         A time without an offset is one of `timezone`. Raises `InvalidIntervalError`.
         """
         start, until = request.from_time, request.until_time
-        if start is None and until is None:
+        if start is None and until is None and request.recompute is None and not request.also_drain:
             return None
         names = f"{start or 'nothing'} until {until or 'nothing'}"
         if start is None or until is None:
@@ -69,7 +70,7 @@ class Interval:
         interval = cls(
             _instant(start, timezone, interval=names),
             _instant(until, timezone, interval=names),
-            request.recompute,
+            request.recompute or Recompute.ALL,
             request.also_drain,
         )
         if interval.start >= interval.until:
@@ -138,17 +139,25 @@ def _lies_within(file: DataFile, interval: Interval) -> int | None:
         return None
     is_within = interval.start <= datetime.fromisoformat(oldest)
     is_within = is_within and datetime.fromisoformat(newest) < interval.until
-    return file.rows if is_within else None
+    deleted = 0 if file.deleted is None else file.deleted.cardinality
+    return file.rows - deleted if is_within else None
 
 
 def _times_of(uri: str, file: DataFile, interval: Interval) -> Iterator[tuple[int, int]]:
     """Yield how many rows of each row group belong to the interval by Kafka's time, and by the source's."""
     filesystem, root = filesystem_of(uri)
     try:
-        with filesystem.open_input_file(f"{root}/{file.path}") as stream:
-            parquet = pq.ParquetFile(stream, page_checksum_verification=True)
+        kept, first = kept_rows(file, filesystem=filesystem, folder=root), 0
+        with naming_damage(uri, file), filesystem.open_input_file(f"{root}/{file.path}") as stream:
+            parquet = pq.ParquetFile(
+                stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True
+            )
             for group in range(parquet.num_row_groups):
                 rows = parquet.read_row_group(group, columns=[KAFKA_TIME, ".".join(SOURCE_TIME)])
+                behind = first + rows.num_rows
+                if kept is not None:
+                    rows = rows.filter(pa.array(kept[first:behind]))
+                first = behind
                 committed = pc.struct_field(rows["source"].combine_chunks(), "ts")
                 yield _count_within(rows[KAFKA_TIME], interval), _count_within(committed, interval)
     except OSError as exc:

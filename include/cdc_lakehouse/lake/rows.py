@@ -47,7 +47,7 @@ def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iter
     schema = pa.schema([whole.field(name) for name in columns])
     filesystem, folder = filesystem_of(snapshot.uri)
     for file in snapshot.files:
-        kept = _kept(file, filesystem=filesystem, folder=folder)
+        kept = kept_rows(file, filesystem=filesystem, folder=folder)
         with naming_damage(snapshot.uri, file), filesystem.open_input_file(f"{folder}/{file.path}") as stream:
             parquet = pq.ParquetFile(
                 stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True
@@ -89,12 +89,12 @@ def _read_file(file: DataFile, *, filesystem: FileSystem, folder: str) -> pa.Tab
         coerce_int96_timestamp_unit="us",
         page_checksum_verification=True,
     )
-    kept = _kept(file, filesystem=filesystem, folder=folder)
+    kept = kept_rows(file, filesystem=filesystem, folder=folder)
     return table if kept is None else table.filter(pa.array(kept))
 
 
-def _kept(file: DataFile, *, filesystem: FileSystem, folder: str) -> np.ndarray | None:
-    """Which of its rows are left; None for all of them."""
+def kept_rows(file: DataFile, *, filesystem: FileSystem, folder: str) -> np.ndarray | None:
+    """Return which rows of a file are left; None for all of them."""
     if file.deleted is None:
         return None
 

@@ -88,7 +88,8 @@ def asked_of_run(dag_run: Any, *, schedule: Schedule | None) -> dict[str, Any]:
     fields: dict[str, Any] = {"dry_run": True} if conf.get(DRY_RUN) else {}
     interval = _interval_of(dag_run, conf, schedule)
     if interval is None:
-        return fields
+        # The job refuses it: a green run would look as if it had computed something again.
+        return {**fields, **({RECOMPUTE: Recompute(conf[RECOMPUTE])} if conf.get(RECOMPUTE) else {})}
     is_taken_over = dag_run.run_type == _BACKFILL and not dag_run.run_id.startswith(f"{_BACKFILL}__")
     usual = Recompute.CHANGED if is_taken_over else Recompute.ALL
     return {
