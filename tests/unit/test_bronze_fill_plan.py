@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +11,10 @@ from orders_in_kafka import SOURCE, TOPIC, facts, ledger_of, topic  # type: igno
 
 from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.bronze.fill_plan import FillPlan, batches, filled, plan_fill
+from cdc_lakehouse.bronze.interval import offsets_of, plan_interval
 from cdc_lakehouse.bronze.plan import plan_drain
 from cdc_lakehouse.errors import LogCutError, OffsetsLostError, TopicRecreatedError
+from cdc_lakehouse.lake.interval import Interval
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.lake.spans import Spans, each_span, offsets_in
 
@@ -134,3 +138,24 @@ def test_batches_are_all_of_it_once_and_only_the_last_is_smaller(spans, limit):
     assert [place for batch in found for place in offsets(batch)] == offsets(spans)
     assert all(offsets_in(batch) == limit for batch in found[:-1])
     assert all(0 < offsets_in(batch) <= limit for batch in found[-1:])
+
+
+def test_an_interval_fills_gaps_from_its_beginning_on_since_events_of_it_may_have_come_late():
+    interval = Interval(datetime(2026, 11, 3, 1, tzinfo=UTC), datetime(2026, 11, 3, 2, tzinfo=UTC))
+    drain = plan((0, 12))
+
+    class Kafka:
+        def offsets_at(self, topic, moment):
+            return {0: 3 if moment == interval.start else 5}
+
+    planned = plan_interval(drain, interval, offsets=offsets_of(interval, drain, Kafka()))
+
+    assert (planned.fill.held, planned.until) == ({SOURCE: {0: ((3, 4), (6, 9))}}, planned.start)
+
+
+def test_a_person_who_asks_for_all_gaps_beside_an_interval_gets_them():
+    interval = Interval(datetime(2026, 11, 3, 1, tzinfo=UTC), datetime(2026, 11, 3, 2, tzinfo=UTC))
+
+    planned = plan_interval(plan((0, 12)), interval, offsets={SOURCE: {0: (8, 9)}}, fills_all=True)
+
+    assert (planned.fill.held, planned.until) == ({SOURCE: {0: GAPS}}, planned.start)

@@ -7,11 +7,12 @@ import socket
 import weakref
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 
 import pytest
 
 from cdc_lakehouse.errors import BrokerUnavailableError
-from cdc_lakehouse.kafka.cluster import Cluster
+from cdc_lakehouse.kafka.cluster import Cluster, millis_from
 
 
 @pytest.fixture
@@ -73,3 +74,14 @@ def test_a_connection_that_was_closed_asks_nothing(nobody):
 
     with pytest.raises(RuntimeError, match="was closed"):
         cluster.topic_names()
+
+
+@pytest.mark.parametrize(
+    ("microsecond", "millis"), [(0, 0), (1, 1), (123_000, 123), (123_001, 124), (999_999, 1000)]
+)
+def test_a_moment_is_the_first_millisecond_that_is_not_before_it(microsecond, millis):
+    second = datetime(2026, 11, 3, 14, 7, 9, tzinfo=UTC)
+
+    asked = millis_from(second.replace(microsecond=microsecond))
+
+    assert asked - int(second.timestamp()) * 1000 == millis

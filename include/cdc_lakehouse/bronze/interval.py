@@ -61,8 +61,16 @@ class IntervalTask:
         )
 
 
-def plan_interval(plan: DrainPlan, interval: Interval, *, offsets: Ranges) -> DrainPlan:
-    """Return the plan that fills gaps at `offsets`, which Kafka has of the interval, and keeps the ends."""
+def plan_interval(
+    plan: DrainPlan, interval: Interval, *, offsets: Ranges, fills_all: bool = False
+) -> DrainPlan:
+    """Return the plan that fills gaps at `offsets`, which may have events of the interval; the ends stay.
+
+    With `fills_all` it fills all gaps: a person has named the table in `fill_gaps`, too.
+    """
+    until = plan.until if interval.also_drain else plan.start
+    if fills_all:
+        return replace(plan, until=until)
     held = {
         source: {
             partition: parts
@@ -72,7 +80,7 @@ def plan_interval(plan: DrainPlan, interval: Interval, *, offsets: Ranges) -> Dr
         for source, partitions in plan.fill.held.items()
     }
     fill = FillPlan(asked=True, held={name: parts for name, parts in held.items() if parts})
-    return replace(plan, until=plan.until if interval.also_drain else plan.start, fill=fill)
+    return replace(plan, until=until, fill=fill)
 
 
 def look_at_interval(
@@ -89,16 +97,22 @@ def look_at_interval(
         unread=count_offsets(plan.unread),
         begins_before_kafka=_begins_before(plan, offsets),
     )
-    return plan_interval(plan, interval, offsets=offsets), task
+    fills_all = plan.table in application.request.fill_gaps
+    return plan_interval(plan, interval, offsets=offsets, fills_all=fills_all), task
 
 
 def offsets_of(interval: Interval, plan: DrainPlan, cluster: Cluster) -> Ranges:
-    """Return the offsets that Kafka has of the interval, under the names that a ledger uses."""
+    """Return the offsets in Kafka that may have events of the interval, under the names that a ledger uses.
+
+    They have no upper end: an event that was committed within the interval came to Kafka at any time since.
+    """
     found: dict[str, dict[int, tuple[int, int]]] = {}
     for topic in plan.topics:
         first = cluster.offsets_at(topic, interval.start)
-        until = cluster.offsets_at(topic, interval.until)
-        found[plan.sources[topic.name]] = {p: (first[p], until[p]) for p in topic.partitions}
+        found[plan.sources[topic.name]] = {
+            number: (first[number], max(first[number], partition.latest))
+            for number, partition in topic.partitions.items()
+        }
     return found
 
 

@@ -39,7 +39,10 @@ def ingest(application: Application) -> list[TableResult]:
             result.table: _with_facts_of_look(result, tasks[result.table])
             for result in _drain(application, busy)
         }
-    drained |= {name: TableResult(name, TableStatus.IDLE) for name in tasks.keys() - busy.keys()}
+    drained |= {
+        name: _with_facts_of_look(TableResult(name, TableStatus.IDLE), tasks[name])
+        for name in tasks.keys() - busy.keys()
+    }
     results = [drained[each.table.name] if isinstance(each, DrainTask) else each for each in found]
     intervals = [(task.table, task.interval) for task in tasks.values() if task.interval is not None]
     return complete_intervals(application, intervals, results) if intervals else results

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 _NO_CERTIFICATE = re.compile(r"SSL alert number (42|116)\b")
 """How a broker ends the handshake with a client that shows none: Java's says `bad certificate`."""
 _UNKNOWN_TOPIC = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.TOPIC_AUTHORIZATION_FAILED)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NOT_ALLOWED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 
 
@@ -140,7 +141,7 @@ class Cluster:
     def offsets_at(self, topic: TopicFacts, moment: datetime) -> dict[int, int]:
         """Per partition the first offset at or after `moment`; the end where there is none."""
         places = [(topic.name, partition) for partition in topic.partitions]
-        asked = self._ask_offsets(places, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
+        asked = self._ask_offsets(places, OffsetSpec.for_timestamp(millis_from(moment)))
         found = {partition: self._answer(future).offset for (_, partition), future in asked.items()}
         return {
             partition: offset if offset >= 0 else topic.partitions[partition].latest
@@ -218,3 +219,8 @@ class Cluster:
         if _NO_CERTIFICATE.search(reason) and "ssl.certificate.pem" not in self._settings:
             reason += "; it asks for a certificate, and the connection has no certificate_pem"
         return BrokerUnavailableError(bootstrap=self._bootstrap, reason=reason)
+
+
+def millis_from(moment: datetime) -> int:
+    """Return the first whole millisecond since 1970 that is not before `moment`: Kafka has no finer times."""
+    return -((_EPOCH - moment) // timedelta(milliseconds=1))
