@@ -139,6 +139,14 @@ def test_a_task_whose_tables_the_form_leaves_out_does_nothing_and_is_green():
     assert (summary["tables"], was_called(Job.BRONZE_INGEST)) == ({}, False)
 
 
+@pytest.mark.parametrize("tables", [["ledger"], ["customers"]], ids=["of another group", "of the same"])
+def test_a_decision_about_a_table_that_the_form_leaves_out_is_refused_and_not_ignored(tables):
+    conf = {"tables": tables, "fill_gaps": ["orders"]}
+
+    with pytest.raises(AirflowFailException, match="fill_gaps names 'orders'"):
+        task().execute(context(conf=conf))
+
+
 def test_a_table_that_nobody_knows_is_answered_with_those_that_there_are():
     with pytest.raises(AirflowFailException, match="UNKNOWN_NAME"):
         task().execute(context(conf={"tables": ["nope"]}))

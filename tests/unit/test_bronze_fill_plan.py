@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from cdc_lakehouse.bronze.fill_plan import FillPlan, batches, filled, plan_fill
 from cdc_lakehouse.bronze.interval import offsets_of, plan_interval
 from cdc_lakehouse.bronze.plan import plan_drain
 from cdc_lakehouse.errors import LogCutError, OffsetsLostError, TopicRecreatedError
+from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.lake.interval import Interval
 from cdc_lakehouse.lake.progress import Progress
 from cdc_lakehouse.lake.spans import Spans, each_span, offsets_in
@@ -148,7 +150,7 @@ def test_an_interval_fills_gaps_from_its_beginning_on_since_events_of_it_may_hav
         def offsets_at(self, topic, moment):
             return {0: 3 if moment == interval.start else 5}
 
-    planned = plan_interval(drain, interval, offsets=offsets_of(interval, drain, Kafka()))
+    planned = plan_interval(drain, interval, offsets=offsets_of(interval, drain, cast(Cluster, Kafka())))
 
     assert (planned.fill.held, planned.until) == ({SOURCE: {0: ((3, 4), (6, 9))}}, planned.start)
 

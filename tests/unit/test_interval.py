@@ -112,8 +112,9 @@ def test_rows_that_spark_wrote_with_timestamps_of_its_own_are_counted(bronze):
 def test_rows_that_are_deleted_are_none_of_the_interval(bronze, monkeypatch):
     """The first two of each file."""
     gone = DeletionVector("i", place="", offset=0, size=0, cardinality=2)
-    files = tuple(replace(file, deleted=gone) for file in newest_snapshot(bronze).files)
-    whole = replace(newest_snapshot(bronze), files=files)
+    whole = newest_snapshot(bronze)
+    assert whole is not None
+    whole = replace(whole, files=tuple(replace(file, deleted=gone) for file in whole.files))
     monkeypatch.setattr("cdc_lakehouse.lake.interval.newest_snapshot", lambda uri: whole)
     monkeypatch.setattr("cdc_lakehouse.lake.rows.deleted_rows", lambda vector, read: [0, 1])
 

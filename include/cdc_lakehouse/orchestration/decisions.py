@@ -15,7 +15,7 @@ from airflow.sdk import Param
 
 from cdc_lakehouse.contract import MAX_SOURCE_EPOCH, Job, table_named_by
 from cdc_lakehouse.errors import NotSupportedYetError, UnknownNameError
-from cdc_lakehouse.orchestration.interval_run import RUN_PARAMS
+from cdc_lakehouse.orchestration.interval_run import RUN_PARAMS, named_tables
 
 ACCEPT_GAP = "accept_gap"
 SOURCE_EPOCH = "source_epoch"
@@ -170,6 +170,14 @@ def decided(
         STOP_READING: of_ours(given.get(STOP_READING, ())),
         FILL_GAPS: of_ours(given.get(FILL_GAPS, ())),
     }
+
+
+def refuse_decisions_beside(conf: Mapping[str, Any] | None, *, pipeline: str) -> None:
+    """Raise for a decision about a table that the run leaves alone: it would be green and do nothing."""
+    named, given = named_tables(conf), _given(conf or {})
+    if named:
+        decisions = {name: given[name] for name in DECISIONS if name in given}
+        _require_known(decisions, set(named), pipeline=pipeline)
 
 
 def _given(conf: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,12 @@ from cdc_lakehouse.orchestration.connections import (
     spark_secret,
     wished_connection_ids,
 )
-from cdc_lakehouse.orchestration.decisions import JOBS_WITH_RUN_PARAMS, decided, note_in
+from cdc_lakehouse.orchestration.decisions import (
+    JOBS_WITH_RUN_PARAMS,
+    decided,
+    note_in,
+    refuse_decisions_beside,
+)
 from cdc_lakehouse.orchestration.idle_check import found_idle, look_command
 from cdc_lakehouse.orchestration.interval_run import (
     TABLES,
@@ -202,6 +207,7 @@ class SparkJobOperator(SparkSubmitOperator):
             )
             if error is not None:
                 raise error
+        refuse_decisions_beside(conf, pipeline=self.pipeline)
         return tables_of_run(conf, self.tables)
 
     def _leaves_all(self, context: Context) -> bool:

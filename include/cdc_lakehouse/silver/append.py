@@ -40,8 +40,9 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
     history = bronze_rows(session, lake.bronze(name), version=task.bronze_version, held=task.held)
     columns = columns_in(history.schema)
     behind = changed_behind(task.held, together(task.late, task.read_again), task.redo)
-    recomputed = F.lit(False) if task.recomputed is None else in_interval(task.recomputed)
-    work = history.where(work_of(task.held, task.work) | behind | recomputed)
+    is_work = work_of(task.held, task.work) | behind
+    work = history.where(is_work)
+    # Old events of an interval say nothing about what the source sends now, nor about rows that are missing.
     facts = examine(work, table=name, by_key=False)
     refuse_missing_rows(task, history, read=facts.read)
     unsent = unsent_of(
@@ -53,7 +54,8 @@ def appended_changes(session: SparkSession, lake: Lake, task: MergeTask) -> Chan
         newest=facts.newest_writers,
         highest=facts.highest,
     )
-    events = work.where(F.col("decode_error").isNull() & F.col("op").isin(*_APPENDED))
+    taken = work if task.recomputed is None else history.where(is_work | in_interval(task.recomputed))
+    events = taken.where(F.col("decode_error").isNull() & F.col("op").isin(*_APPENDED))
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     return Changes(
         rows=appended(events, columns, tells_row=tells_row(events, columns, archives=lake.archives)),

@@ -7,7 +7,7 @@ from operator import and_
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.types import StructType
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.config.models import Mode
@@ -18,6 +18,7 @@ from cdc_lakehouse.silver.applying import plan_of
 from cdc_lakehouse.silver.changes import Changes
 from cdc_lakehouse.silver.folding.fold import GONE
 from cdc_lakehouse.silver.folding.refold import REFOLDED
+from cdc_lakehouse.silver.history.merge import is_same_value
 from cdc_lakehouse.silver.history.upkeep import changes_history
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.writing.append_merge import missing_events
@@ -26,7 +27,10 @@ from cdc_lakehouse.silver.writing.append_merge import missing_events
 def without_unchanged(
     session: SparkSession, application: Application, task: MergeTask, changes: Changes, rows: DataFrame
 ) -> DataFrame:
-    """Return `rows` without recomputed keys that are in silver as they would be written."""
+    """Return `rows` without recomputed keys that are in silver as they would be written.
+
+    A key that silver has twice is one row of the result if any of its rows differs.
+    """
     uri = application.lake.silver(task.table.name)
     table = schema_of(session, uri)
     if task.interval is None or REFOLDED not in rows.columns or table is None:
@@ -41,7 +45,7 @@ def without_unchanged(
         is_done = (is_done & ~(gone & plan.applies())) | (~is_there & gone)
     is_done &= F.col(f"f.{REFOLDED}")
     joined = rows.alias("f").join(silver, plan.on_key(), "left")
-    return joined.where(~F.coalesce(is_done, F.lit(False))).select("f.*")
+    return joined.where(~F.coalesce(is_done, F.lit(False))).select("f.*").dropDuplicates([*plan.keys])
 
 
 def changes_nothing(
@@ -53,27 +57,13 @@ def changes_nothing(
     if task.mode is Mode.APPEND:
         uri = application.lake.silver(task.table.name)
         return bool(missing_events(session, uri, rows=rows, keys=keys_of(changes.columns)).isEmpty())
+    if plan_of(task, changes, rows).sets_all:
+        return False
     return rows.isEmpty() and not changes_history(session, application, task, changes)
 
 
 def _is_same(table: StructType, name: str, value: Column) -> Column:
-    """Compare what silver has with what it would get; maps have no equality in Spark, their text has."""
+    """Compare what silver has with what it would get."""
     if name not in table.names:
         return F.lit(True)
-    kind, existing = table[name].dataType, F.col(f"s.{quoted(name)}")
-    if _has_map(kind):
-        texts = [F.to_json(F.struct(each.cast(kind).alias("value"))) for each in (existing, value)]
-        return texts[0].eqNullSafe(texts[1])
-    return existing.eqNullSafe(value)
-
-
-def _has_map(kind: DataType) -> bool:
-    match kind:
-        case MapType():
-            return True
-        case ArrayType():
-            return _has_map(kind.elementType)
-        case StructType():
-            return any(_has_map(field.dataType) for field in kind)
-        case _:
-            return False
+    return is_same_value(table[name].dataType, F.col(f"s.{quoted(name)}"), value)

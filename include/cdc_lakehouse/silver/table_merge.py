@@ -26,7 +26,7 @@ from cdc_lakehouse.lake.tables import create_if_missing, life_of, schema_of
 from cdc_lakehouse.silver.append import appended_changes
 from cdc_lakehouse.silver.applying import apply_changes, removal_of
 from cdc_lakehouse.silver.changes import Changes, changes_of
-from cdc_lakehouse.silver.claiming import claim_beside
+from cdc_lakehouse.silver.claiming import claim_beside, claim_of_idle
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.plan import next_ledger, standing_on
 from cdc_lakehouse.silver.recompute import changes_nothing, without_unchanged
@@ -69,7 +69,7 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         rows = without_unchanged(session, application, task, changes, rows)
         read = time.monotonic()
         if changes_nothing(session, application, task, changes, rows):
-            return _unchanged(task, changes, seconds={"read": round(read - started, 3)})
+            return _unchanged(application, task, changes, seconds={"read": round(read - started, 3)})
         removal = removal_of(session, application, task, changes, rows=rows)
         task.brake.refuse(removal)
         ledger, claim = _ledger(application, task, changes)
@@ -175,25 +175,44 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> tupl
     return replace(after, valid_through=claim.valid, decisions=decisions), claim
 
 
-def _unchanged(task: MergeTask, changes: Changes, *, seconds: Mapping[str, float]) -> TableResult:
-    """Return the result of an interval whose keys are right already: nothing was written."""
-    logger.info("interval is right already", extra=_recomputed(changes))
+def _unchanged(
+    application: Application, task: MergeTask, changes: Changes, *, seconds: Mapping[str, float]
+) -> TableResult:
+    """Return the result of an interval whose keys are right already: nothing was written.
+
+    Raise for a decision about a removal that does not stand.
+    """
+    if task.accepted is not None:
+        task.accepted.refuse_unless_carried_out(task.before)
+    recomputed = _recomputed(changes)
+    logger.info("interval is right already", extra=recomputed)
     decisions = {} if task.interval is None else {"interval": task.interval.document()}
-    return TableResult(
+    lake, confirmations = application.lake, task.confirmations
+    claim = claim_of_idle(lake, task.before, bronze=task.held, confirmations=confirmations)
+    result = TableResult(
         table=task.table.name,
         status=TableStatus.IDLE,
-        counts=_recomputed(changes),
+        counts=recomputed,
         open_cases=task.open_cases,
         lag_offsets=offsets_behind(task.held, task.before, unread=task.unread),
         seconds=seconds,
         decisions=decisions,
+        unproven_source=", ".join(task.unproven) or None,
         versions={"bronze": task.bronze_version, "silver": task.follows},
     )
+    return replace(result, **claim.told())
 
 
 def _recomputed(changes: Changes) -> dict[str, int]:
     keys = changes.work.keys
     return {} if keys is None else {"keys_recomputed": keys.distinct().count()}
+
+
+def _repeated(task: MergeTask, changes: Changes, result: MergeResult) -> dict[str, int]:
+    """Return how many events of the work silver had; of an interval it has nearly all."""
+    if task.mode is not Mode.APPEND or task.recomputed is not None:
+        return {}
+    return {"repeated": changes.facts.events - result.inserted}
 
 
 def _told(
@@ -219,7 +238,7 @@ def _told(
             "rows_inserted": result.inserted,
             "rows_updated": result.updated,
             "rows_deleted": result.deleted,
-            **({"repeated": facts.events - result.inserted} if task.mode is Mode.APPEND else {}),
+            **_repeated(task, changes, result),
             **({"snapshots_overtaken": 1} if changes.overtaken else {}),
             **({} if task.interval is None else _recomputed(changes)),
             **({} if changes.outside is None else {"rows_outside": changes.outside}),
