@@ -18,8 +18,8 @@ from cdc_lakehouse.silver.applying import plan_of
 from cdc_lakehouse.silver.changes import Changes
 from cdc_lakehouse.silver.folding.fold import GONE
 from cdc_lakehouse.silver.folding.refold import REFOLDED
-from cdc_lakehouse.silver.history.merge import is_same_value
 from cdc_lakehouse.silver.history.upkeep import changes_history
+from cdc_lakehouse.silver.history.versions import is_same_value
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.writing.append_merge import missing_events
 
@@ -38,7 +38,7 @@ def without_unchanged(
     plan = plan_of(task, changes, rows)
     silver = session.read.format("delta").load(uri).alias("s")
     is_there = F.col("s._cdc_position").isNotNull()
-    same = reduce(and_, (_is_same(table, name, value) for name, value in plan.row().items()))
+    same = reduce(and_, (_is_same(table, rows, name, value) for name, value in plan.row().items()))
     is_done = is_there & (~plan.applies() | same)
     if not plan.keeps_deleted:
         gone = F.col(f"f.{GONE}")
@@ -62,8 +62,15 @@ def changes_nothing(
     return rows.isEmpty() and not changes_history(session, application, task, changes)
 
 
-def _is_same(table: StructType, name: str, value: Column) -> Column:
-    """Compare what silver has with what it would get."""
+def _is_same(table: StructType, rows: DataFrame, name: str, value: Column) -> Column:
+    """Compare what silver has with what it would get.
+
+    Values whose parts have another order than in silver count as different: Spark compares them by place.
+    """
     if name not in table.names:
         return F.lit(True)
-    return is_same_value(table[name].dataType, F.col(f"s.{quoted(name)}"), value)
+    kind = table[name].dataType
+    own = rows.schema[name].dataType.simpleString() if name in rows.columns else kind.simpleString()
+    if "struct<" in own and own != kind.simpleString():
+        return F.lit(False)
+    return is_same_value(kind, F.col(f"s.{quoted(name)}"), value)

@@ -9,35 +9,28 @@ from operator import and_, or_
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from cdc_lakehouse.lake.names import quoted
 from cdc_lakehouse.silver.history.rows import GOES
-
-_EXACT = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-    "ignoreNullFields": "false",
-}
-"""JSON has milliseconds by default, and one text for a struct without values and for none."""
+from cdc_lakehouse.silver.history.versions import is_same_value
 
 
 def differing_versions(history: DataFrame, rows: DataFrame, *, keys: Sequence[str]) -> DataFrame:
     """Return those of `rows` that `merge_history` would not find in `history` as they are."""
     values = [name for name in rows.columns if name != GOES]
     same = reduce(and_, (_is_same_version(name) for name in (*keys, "_cdc_from", "_cdc_tx_id")))
-    is_equal = reduce(and_, (_has_same_value(history.schema[name].dataType, name) for name in values))
+    is_equal = reduce(
+        and_,
+        (
+            is_same_value(
+                history.schema[name].dataType, F.col(f"h.{quoted(name)}"), F.col(f"f.{quoted(name)}")
+            )
+            for name in values
+        ),
+    )
     joined = rows.alias("f").join(history.alias("h"), same, "left")
     is_there, goes = F.col("h._cdc_from").isNotNull(), F.col(f"f.{GOES}")
     return joined.where(F.when(goes, is_there).otherwise(~is_there | ~is_equal)).select("f.*")
-
-
-def is_same_value(kind: DataType, existing: Column, value: Column) -> Column:
-    """Compare two values of a column of this type. Maps have no equality in Spark; their text has."""
-    if not _has_map(kind):
-        return existing.eqNullSafe(value)
-    texts = [F.to_json(F.struct(each.cast(kind).alias("value")), _EXACT) for each in (existing, value)]
-    return texts[0].eqNullSafe(texts[1])
 
 
 def merge_history(
@@ -60,22 +53,6 @@ def merge_history(
         own = {quoted(name): F.coalesce(F.col(f"h.{quoted(name)}"), value) for name, value in fills.items()}
         statement = statement.whenNotMatchedBySourceUpdate(lacks, own)
     statement.execute()
-
-
-def _has_same_value(kind: DataType, name: str) -> Column:
-    return is_same_value(kind, F.col(f"h.{quoted(name)}"), F.col(f"f.{quoted(name)}"))
-
-
-def _has_map(kind: DataType) -> bool:
-    match kind:
-        case MapType():
-            return True
-        case ArrayType():
-            return _has_map(kind.elementType)
-        case StructType():
-            return any(_has_map(field.dataType) for field in kind)
-        case _:
-            return False
 
 
 def _is_same_version(name: str) -> Column:

@@ -12,7 +12,7 @@ from operator import and_, or_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 from pyspark.sql.window import WindowSpec
 
 from cdc_lakehouse.debezium.operations import Operation
@@ -29,6 +29,12 @@ UNCHANGED = "_cdc_version_unchanged"
 """Column of a version: whether the history has it unchanged."""
 _CUT, _SEGMENT, _UNTIL, _VERSION = (f"_cdc_step_{name}" for name in ("cut", "segment", "until", "version"))
 _FIRST, _LATEST = "_cdc_first_place", "_cdc_latest_time"
+_EXACT = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "ignoreNullFields": "false",
+}
+"""JSON has milliseconds by default, and one text for a struct without values and for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +190,18 @@ def ended_of(table: str) -> Column:
     return place(F.col(f"{table}._cdc_to"), F.col(f"{table}._cdc_to_tx_id"))
 
 
+def is_same_value(kind: DataType, one: Column, other: Column) -> Column:
+    """Return whether two values of a column of this type are the same. NULL is a value."""
+    return _comparable(one, kind).eqNullSafe(_comparable(other, kind))
+
+
 def comparable(name: str, schema: StructType) -> Column:
-    """Return the column in a form that Spark can compare: one that contains maps is compared as JSON text."""
-    column = F.col(quoted(name))
-    return F.to_json(F.struct(column)) if "map<" in schema[name].dataType.simpleString() else column
+    """Return the column in a form that Spark can compare."""
+    return _comparable(F.col(quoted(name)), schema[name].dataType)
+
+
+def _comparable(value: Column, kind: DataType) -> Column:
+    """Maps have no equality in Spark: what contains them is compared as JSON text."""
+    if "map<" not in kind.simpleString():
+        return value
+    return F.to_json(F.struct(value.cast(kind).alias("value")), _EXACT)
