@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 from cdc_lakehouse.contract import Job, JobRequest, Recompute
 from cdc_lakehouse.errors import FileDamagedError, InvalidIntervalError
 from cdc_lakehouse.lake.deletion_vectors import DeletionVector
-from cdc_lakehouse.lake.interval import Interval, RowsOfInterval, rows_of_interval
+from cdc_lakehouse.lake.interval import Interval, RowsOfInterval, count_cases, rows_of_interval
 from cdc_lakehouse.lake.snapshot import newest_snapshot
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -133,6 +133,23 @@ def test_a_damaged_file_is_named_and_not_taken_for_storage_that_is_away(bronze):
 
     with pytest.raises(FileDamagedError):
         rows_of_interval(bronze, interval(2, 3))
+
+
+@pytest.mark.parametrize(("within", "count"), [((4, 5), 1), ((6, 7), 2), ((4, 7), 2), ((8, 9), 0)], ids=str)
+def test_an_undecodable_record_belongs_to_an_interval_by_either_time(tmp_path, within, count):
+    """Of one nothing is known but when it came to Kafka; another one was committed at 4."""
+    fault = pa.struct([("code", pa.string()), ("detail", pa.string())])
+    faults = [None, {"code": "bad_frame", "detail": "x"}, {"code": "missing_key", "detail": "x"}]
+    sources = [{"ts": moment} for moment in hours(6)] + [None] + [{"ts": moment} for moment in hours(4)]
+    times = pa.timestamp("us", "UTC")
+    rows = {
+        "kafka_timestamp": pa.array(hours(6, 6, 6), times),
+        "source": pa.array(sources, pa.struct([("ts", times)])),
+        "decode_error": pa.array(faults, fault),
+    }
+    write_deltalake(tmp_path, pa.table(rows))
+
+    assert count_cases(tmp_path.as_uri(), interval(*within)) == count
 
 
 def test_a_table_that_is_not_there_has_no_rows(tmp_path):

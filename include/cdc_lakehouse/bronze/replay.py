@@ -47,7 +47,7 @@ class TableReplay:
     ) -> TableResult:
         """Decode again what `version`, whose ledger is `held`, has undecoded: `waiting` records.
 
-        With an `interval` only those whose record came to Kafka within it.
+        With an `interval` only its records.
         """
         started = time.monotonic()
         session = self._application.spark.isolated()

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from cdc_lakehouse.contract import JobRequest, Recompute
 from cdc_lakehouse.errors import InvalidIntervalError, StorageUnavailableError
 from cdc_lakehouse.lake.filesystem import filesystem_of
-from cdc_lakehouse.lake.quarantine import cases
+from cdc_lakehouse.lake.quarantine import CASE_TIMES, times_of_cases
 from cdc_lakehouse.lake.rows import kept_rows, naming_damage
 from cdc_lakehouse.lake.snapshot import DataFile, newest_snapshot
 
@@ -113,9 +113,12 @@ def rows_of_interval(uri: str, interval: Interval) -> RowsOfInterval | None:
 
 
 def count_cases(uri: str, interval: Interval) -> int:
-    """Count undecodable records that wait and whose record came to Kafka within the interval."""
-    found = cases(uri)
-    return 0 if found is None else _count_within(found[KAFKA_TIME], interval)
+    """Count undecodable records of the interval that wait."""
+    found = times_of_cases(uri)
+    if found is None:
+        return 0
+    in_kafka, committed = (_is_within(found[name], interval) for name in CASE_TIMES)
+    return int(pc.sum(pc.or_kleene(in_kafka, committed)).as_py() or 0)
 
 
 def _instant(text: str, timezone: str, *, interval: str) -> datetime:
@@ -165,10 +168,13 @@ def _times_of(uri: str, file: DataFile, interval: Interval) -> Iterator[tuple[in
 
 
 def _count_within(times: Any, interval: Interval) -> int:
+    return int(pc.sum(_is_within(times, interval)).as_py() or 0)
+
+
+def _is_within(times: Any, interval: Interval) -> Any:
     start, until = interval.micros
     micros = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
-    is_within = pc.and_(pc.greater_equal(micros, start), pc.less(micros, until))
-    return int(pc.sum(is_within).as_py() or 0)
+    return pc.and_(pc.greater_equal(micros, start), pc.less(micros, until))
 
 
 def _micros(moment: datetime) -> int:

@@ -24,6 +24,9 @@ CLOSED = "closed"
 """Field of it: the attempt that closed the case. A table without closed cases has no such field."""
 _INSTANT = pa.timestamp("us", tz="UTC")
 _PLACE = ("topic", "partition", "offset", "topic_id")
+_COMMITTED = "source.ts"
+CASE_TIMES = ("kafka_timestamp", "committed_at")
+"""When a record came to Kafka, and when its change was committed, where that much of it is known."""
 CASE_COLUMNS = (
     *(*_PLACE, "kafka_timestamp", "key_schema_id", "value_schema_id"),
     *(ERROR, "ingested_at"),
@@ -75,11 +78,19 @@ def cases(uri: str, *, closed: bool = False) -> pa.Table | None:
 
     Those that wait, or those that were `closed`.
     """
+    return _read_cases(uri, columns=CASE_COLUMNS, closed=closed)
+
+
+def times_of_cases(uri: str) -> pa.Table | None:
+    """Return `CASE_TIMES` of those that wait; None without any."""
+    rows = _read_cases(uri, columns=(CASE_TIMES[0], _COMMITTED, ERROR), closed=False)
+    return None if rows is None else rows.select(CASE_TIMES)
+
+
+def _read_cases(uri: str, *, columns: Iterable[str], closed: bool) -> pa.Table | None:
     snapshot = newest_snapshot(uri)
     files = () if snapshot is None else snapshot.files
-    found = [
-        _cases_of(uri, each, columns=list(CASE_COLUMNS), closed=closed) for each in files if _told(each) != 0
-    ]
+    found = [_cases_of(uri, each, columns=list(columns), closed=closed) for each in files if _told(each) != 0]
     whole = pa.concat_tables(found, promote_options="permissive") if found else None
     return whole if whole is not None and len(whole) else None
 
@@ -114,10 +125,13 @@ def _cases_of(uri: str, file: DataFile, *, columns: list[str], closed: bool) -> 
             parquet = pq.ParquetFile(
                 stream, page_checksum_verification=True, coerce_int96_timestamp_unit=_INSTANT.unit
             )
-            own = [name for name in columns if name in parquet.schema_arrow.names]
+            own = [name for name in columns if name.partition(".")[0] in parquet.schema_arrow.names]
             rows = parquet.read(columns=own)
     except OSError as exc:
         raise StorageUnavailableError(root=f"{uri}/{file.path}", reason=str(exc)) from exc
+    if _COMMITTED in own:
+        committed = pc.struct_field(rows["source"].combine_chunks(), "ts")
+        rows = rows.drop_columns(["source"]).append_column(CASE_TIMES[1], committed)
     # Spark, which writes the files of closed cases, has a type of its own for timestamps.
     instants = [pa.field(f.name, _INSTANT) if pa.types.is_timestamp(f.type) else f for f in rows.schema]
     rows = rows.cast(pa.schema(instants))
