@@ -78,6 +78,15 @@ def test_a_run_that_a_backfill_took_over_goes_on_draining_and_makes_its_interval
     assert asked == {**NIGHT, "recompute": Recompute.CHANGED, "also_drain": True}
 
 
+def test_a_run_that_a_backfill_took_over_keeps_the_interval_of_its_form():
+    conf = {"from_time": "2026-11-03", "until_time": "2026-11-04"}
+    facts = {"run_type": "backfill", "run_id": "manual__1", "conf": conf, **HOURS}
+
+    asked = asked_of_run(run(**facts), schedule=QUARTERS)
+
+    assert asked == {**conf, "recompute": Recompute.ALL, "also_drain": False}
+
+
 def test_the_form_says_the_interval_and_what_is_recomputed():
     conf = {"from_time": "2026-11-03", "until_time": "2026-11-04", "recompute": "changed", "dry_run": True}
 

@@ -91,6 +91,8 @@ def asked_of_run(dag_run: Any, *, schedule: Schedule | None) -> dict[str, Any]:
         # The job refuses it: a green run would look as if it had computed something again.
         return {**fields, **({RECOMPUTE: Recompute(conf[RECOMPUTE])} if conf.get(RECOMPUTE) else {})}
     is_taken_over = dag_run.run_type == _BACKFILL and not dag_run.run_id.startswith(f"{_BACKFILL}__")
+    # A person who wrote an interval into the form asked for it alone, and for all of it.
+    is_taken_over = is_taken_over and not (conf.get(FROM_TIME) or conf.get(UNTIL_TIME))
     usual = Recompute.CHANGED if is_taken_over else Recompute.ALL
     return {
         **fields,
