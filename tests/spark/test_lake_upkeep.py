@@ -91,7 +91,10 @@ def test_optimize_compacts_bronze_and_silver_and_keeps_their_ledgers(small_files
 
     (result,) = optimize_tables(application)
 
-    assert (result.status, result.counts) == (TableStatus.IDLE, {"tables": 3, "skipped": 0})
+    packed = {"tables": 3, "skipped": 0, "files_packed": 5, "files_written": 2}
+    bronze = {when: health["bronze/cases/orders"]["files"] for when, health in result.health.items()}
+    assert (result.status, result.counts) == (TableStatus.MAINTAINED, packed)
+    assert bronze == {"before": 3, "after": 1}
     assert len(DeltaTable(small_files.lake.bronze("orders")).file_uris()) == 1
     assert ledger_at(small_files.lake.bronze("orders")).seq == 3
     assert ledger_at(small_files.lake.silver("orders")).seq == 2
@@ -124,7 +127,13 @@ def test_vacuum_keeps_files_as_long_as_the_pipeline_says(small_files, retention,
 
     (result,) = vacuum_tables(small_files.application(ORDERS, job=Job.VACUUM, vacuum_retention=retention))
 
-    assert result.counts == {"tables": 3, "skipped": 0, "restated": 0}
+    counts = dict(result.counts)
+    reclaimed = counts.pop("bytes_reclaimed")
+    deleted = 4 - left
+    assert counts == {"tables": 3, "skipped": 0, "files_deleted": deleted, "restated": 0}
+    assert (result.status, reclaimed > 0) == (
+        (TableStatus.MAINTAINED, True) if deleted else (TableStatus.IDLE, False)
+    )
     assert files_in(uri) == left
 
 
@@ -153,7 +162,7 @@ def test_a_second_vacuum_commits_no_setting_again(small_files):
 def test_a_table_that_does_not_exist_yet_is_left_alone(chain):
     (result,) = optimize_tables(chain.application(ORDERS, job=Job.OPTIMIZE))
 
-    assert result.counts == {"tables": 0, "skipped": 0}
+    assert result.counts == {"tables": 0, "skipped": 0, "files_packed": 0, "files_written": 0}
 
 
 def vacuumed(chain: Chain) -> TableResult:

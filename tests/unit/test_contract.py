@@ -173,3 +173,36 @@ def test_the_names_of_environment_variables_are_published():
         "ENV_CONNECTION_CONNECT": "CDC_LAKEHOUSE_CONN_CONNECT",
         "ENV_SPARK_SECRET": "CDC_LAKEHOUSE_SPARK_SECRET",
     }
+
+
+@pytest.mark.parametrize(
+    ("job", "counts", "said"),
+    [
+        (
+            Job.OPTIMIZE,
+            {"files_packed": 12, "files_written": 2, "skipped": 1},
+            "12 files packed, 2 files written, 1 skipped",
+        ),
+        (
+            Job.VACUUM,
+            {"files_deleted": 3, "bytes_reclaimed": 4096, "restated": 0},
+            "3 files deleted, 4096 bytes reclaimed",
+        ),
+        (Job.CLEAN_CHECKPOINTS, {"checkpoints": 4}, "4 checkpoints"),
+    ],
+)
+def test_maintenance_says_what_it_did(job: Job, counts: dict[str, int], said: str):
+    tables = (
+        TableResult("orders", TableStatus.MAINTAINED, counts=counts),
+        TableResult("customers", TableStatus.IDLE, counts=dict.fromkeys(counts, 0)),
+    )
+
+    assert JobResult(job, "shop", "a", tables).headline() == f"1 of 2 tables maintained: {said}"
+
+
+def test_maintenance_without_work_says_so():
+    tables = (TableResult("orders", TableStatus.IDLE, counts={"files_packed": 0}),)
+
+    assert (
+        JobResult(Job.OPTIMIZE, "shop", "a", tables).headline() == "0 of 1 tables maintained: nothing to do"
+    )

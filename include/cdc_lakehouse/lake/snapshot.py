@@ -26,7 +26,7 @@ from cdc_lakehouse.lake.filesystem import delta_options, filesystem_of
 _KNOWN_FEATURES = frozenset({"deletionVectors", "timestampNtz", "typeWidening", "vacuumProtocolCheck"})
 _COMMIT = re.compile(r"^(\d{20})\.json$")
 _CHECKPOINT = re.compile(r"^(\d{20})\.checkpoint\.parquet$")
-_OF_A_FILE = ["add.path", "add.stats", "add.deletionVector"]
+_OF_A_FILE = ["add.path", "add.size", "add.stats", "add.deletionVector"]
 """Of a checkpoint. Its parsed statistics may have times that Python does not."""
 
 
@@ -37,6 +37,8 @@ class DataFile:
     rows: int | None
     """Before deletions; None when the writer kept no statistics."""
     deleted: DeletionVector | None
+    size: int = 0
+    """In bytes."""
     nulls: Mapping[str, Any] = field(default_factory=dict)
     """Column -> how many rows have none, as the log tells it; a struct's members stand below its name."""
     oldest: Mapping[str, Any] = field(default_factory=dict)
@@ -51,6 +53,8 @@ class Snapshot:
     version: int
     schema: pa.Schema
     files: tuple[DataFile, ...]
+    log_files: int = 0
+    """Commits that the folder of the log holds."""
 
     @property
     def row_count(self) -> int | None:
@@ -69,14 +73,20 @@ def newest_snapshot(uri: str) -> Snapshot | None:
         table = DeltaTable(uri, storage_options=delta_options(uri))
         version = table.version()
         _refuse_what_we_cannot_read(table, uri)
-        files = _replayed(uri, version=version)
+        files, log_files = _replayed(uri, version=version)
         if len(files) != len(table.file_uris()):
             raise StorageUnavailableError(root=uri, reason=f"version {version} changed while it was read")
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as exc:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
-    return Snapshot(uri=uri, version=version, schema=pa.schema(table.schema().to_arrow()), files=files)
+    return Snapshot(
+        uri=uri,
+        version=version,
+        schema=pa.schema(table.schema().to_arrow()),
+        files=files,
+        log_files=log_files,
+    )
 
 
 def _refuse_what_we_cannot_read(table: DeltaTable, uri: str) -> None:
@@ -87,8 +97,8 @@ def _refuse_what_we_cannot_read(table: DeltaTable, uri: str) -> None:
         raise NotSupportedYetError(feature=f"reading {uri}, which is partitioned,")
 
 
-def _replayed(uri: str, *, version: int) -> tuple[DataFile, ...]:
-    """Files that `version` consists of."""
+def _replayed(uri: str, *, version: int) -> tuple[tuple[DataFile, ...], int]:
+    """Return the files that `version` consists of, and how many commits the log holds."""
     filesystem, folder = filesystem_of(f"{uri}/_delta_log")
     names = [info.base_name for info in filesystem.get_file_info(FileSelector(folder))]
     checkpoints = [int(found[1]) for name in names if (found := _CHECKPOINT.match(name))]
@@ -109,7 +119,7 @@ def _replayed(uri: str, *, version: int) -> tuple[DataFile, ...]:
         with filesystem.open_input_stream(f"{folder}/{commits[number]}") as stream:
             for action in _in_order(bytes(stream.read())):
                 _apply(action, active)
-    return tuple(active.values())
+    return tuple(active.values()), len(commits)
 
 
 def _in_order(commit: bytes) -> Iterator[Mapping[str, Any]]:
@@ -132,6 +142,7 @@ def _apply(action: Mapping[str, Any], active: dict[str, DataFile]) -> None:
             path=path,
             rows=told.get("numRecords"),
             deleted=deleted,
+            size=added["size"],
             nulls=told.get("nullCount", {}),
             oldest=told.get("minValues", {}),
             newest=told.get("maxValues", {}),

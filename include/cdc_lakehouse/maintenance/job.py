@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from cdc_lakehouse.application.application import Application
@@ -14,6 +15,7 @@ from cdc_lakehouse.config.values import LOG_RETENTION_DAYS, duration
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.lake.attempts import AttemptRecord, forget_ended, oldest_writer, read_attempts
 from cdc_lakehouse.lake.damage import heal_beside_silver, refuse_missing_files
+from cdc_lakehouse.lake.health import health_of
 from cdc_lakehouse.lake.state import is_there, read_state
 from cdc_lakehouse.maintenance.clean import clean_checkpoints
 from cdc_lakehouse.maintenance.forget import forget
@@ -28,10 +30,14 @@ def optimize_tables(application: Application) -> list[TableResult]:
     def work(table: Table) -> TableResult:
         started = time.monotonic()
         uris = _existing(application, table)
-        skipped = 0
+        counts = {"tables": len(uris), "skipped": 0, "files_packed": 0, "files_written": 0}
+        before = _health_of(uris)
         for uri in () if application.request.dry_run else uris:
-            skipped += not optimize(application.session(), uri)
-        return _done(table, {"tables": len(uris), "skipped": skipped}, started=started)
+            packed = optimize(application.session(), uri)
+            counts["skipped"] += packed is None
+            counts["files_packed"] += 0 if packed is None else packed.removed
+            counts["files_written"] += 0 if packed is None else packed.added
+        return _done(table, counts, started=started, before=before, uris=uris)
 
     return each_table(with_discovered(application), work)
 
@@ -45,24 +51,27 @@ def vacuum_tables(application: Application) -> list[TableResult]:
     def work(table: Table) -> TableResult:
         started = time.monotonic()
         uris = _existing(application, table)
-        counts = {"tables": len(uris), "skipped": 0}
+        counts = {"tables": len(uris), "skipped": 0, "files_deleted": 0, "bytes_reclaimed": 0}
         if application.request.dry_run:
-            return _done(table, counts, started=started)
+            return _done(table, counts, started=started, before=_health_of(uris))
+        before = _health_of(uris)
         tombstones = application.lake.tombstones(table.name)
         if tombstones in uris:
-            before = datetime.now(UTC) - forgotten
-            counts["skipped"] += not forget(application.session(), tombstones, before=before)
+            oldest = datetime.now(UTC) - forgotten
+            counts["skipped"] += not forget(application.session(), tombstones, before=oldest)
         counts["restated"] = _restate_ledgers(application, table)
         if spared_for is not None:
             facts = {"running": spared_for.attempt, "began": spared_for.began.isoformat()}
             logger.warning("files are kept: an attempt has run longer than the retention", extra=facts)
-            return _done(table, {**counts, "skipped": len(uris)}, started=started)
+            return _done(table, {**counts, "skipped": len(uris)}, started=started, before=before)
         beside = application.lake.beside_silver(table.name)
         for uri in uris:
             log_retention = None if uri in beside else timedelta(days=LOG_RETENTION_DAYS)
             session = application.spark.isolated()
-            vacuum(session, uri, retention=retention, log_retention=log_retention)
-        return _done(table, counts, started=started)
+            reclaimed = vacuum(session, uri, retention=retention, log_retention=log_retention)
+            counts["files_deleted"] += reclaimed.files
+            counts["bytes_reclaimed"] += reclaimed.bytes
+        return _done(table, counts, started=started, before=before, uris=uris)
 
     return each_table(with_discovered(application), work)
 
@@ -127,7 +136,30 @@ def _existing(application: Application, table: Table) -> list[str]:
     return [*existing, *(uri for uri in lake.beside_silver(name) if is_there(uri))]
 
 
-def _done(table: Table, counts: dict[str, int], *, started: float) -> TableResult:
-    """Maintenance moves no ledger, so a table never counts as advanced by it."""
-    seconds = {"all": round(time.monotonic() - started, 3)}
-    return TableResult(table=table.name, status=TableStatus.IDLE, counts=counts, seconds=seconds)
+def _health_of(uris: Sequence[str]) -> dict[str, dict[str, int | float]]:
+    """Return what reading each table costs, by the end of its path: `bronze/shop/orders`."""
+    found = {"/".join(uri.rsplit("/", 3)[1:]): health_of(uri) for uri in uris}
+    return {name: health.document() for name, health in found.items() if health is not None}
+
+
+def _done(
+    table: Table,
+    counts: dict[str, int],
+    *,
+    started: float,
+    before: Mapping[str, Mapping[str, int | float]] | None = None,
+    uris: Sequence[str] = (),
+) -> TableResult:
+    """Return the result of a table. Maintenance moves no ledger, so none counts as advanced by it.
+
+    `before` is its health, measured once more at `uris` where something was done.
+    """
+    did = any(count for name, count in counts.items() if name not in ("tables", "skipped"))
+    health = {} if before is None else {"before": before, "after": _health_of(uris) if did else before}
+    return TableResult(
+        table=table.name,
+        status=TableStatus.MAINTAINED if did else TableStatus.IDLE,
+        counts=counts,
+        seconds={"all": round(time.monotonic() - started, 3)},
+        health=health,
+    )
