@@ -42,7 +42,7 @@ class Store(dict[str, Any]):
 
 class TaskInstance(SimpleNamespace):
     def xcom_push(self, *, key: str, value: Any) -> None:
-        self.pushed = {key: json.loads(json.dumps(value))}
+        self.pushed[key] = json.loads(json.dumps(value))
 
 
 def context(
@@ -86,6 +86,20 @@ def test_a_good_run_returns_its_summary():
     summary = operator().execute(context())
     assert summary["headline"] == "1 of 2 tables advanced"
     assert summary["advanced"]["orders"]["ranges"] == {"shop.public.orders": {"0": [0, 10]}}
+
+
+def test_the_report_of_a_run_is_there_whether_it_is_green_or_red():
+    asked = [context(), context()]
+    script(bronze_ingest=played(GOOD))
+    operator().execute(asked[0])
+    script(bronze_ingest=played(result(Job.BRONZE_INGEST, failed("orders", OFFSETS_LOST), idle("customers"))))
+    with pytest.raises(AirflowFailException):
+        operator().execute(asked[1])
+
+    first, second = (each["ti"].pushed["report"].splitlines() for each in asked)
+
+    assert first[0] == "## 1 of 2 tables advanced"
+    assert second[2].startswith("**orders** `OFFSETS_LOST`: ")
 
 
 def test_the_job_is_asked_with_the_words_of_the_contract():

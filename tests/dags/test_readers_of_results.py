@@ -18,6 +18,7 @@ from cdc_lakehouse.lake.reports import write_reports
 from cdc_lakehouse.orchestration.links import FirstFailedTaskLink
 from cdc_lakehouse.orchestration.operator import RESULT_KEY
 from cdc_lakehouse.orchestration.outcome import AnnounceOperator, OutcomeOperator
+from cdc_lakehouse.orchestration.report_text import REPORT_KEY
 from cdc_lakehouse.orchestration.results import Decision, Summary, judge
 from recorded_results import ATTEMPT, recorded, recorded_text  # type: ignore[import-not-found]
 
@@ -37,15 +38,17 @@ class TaskInstance(SimpleNamespace):
     """Of a run whose tasks ended with what the jobs wrote; `red` ones failed."""
 
     def xcom_pull(self, *, task_ids: str, key: str) -> Summary | None:
-        assert key == RESULT_KEY
-        return self.summaries.get(task_ids)  # type: ignore[no-any-return]
+        return self.summaries.get(task_ids) if key == RESULT_KEY else None
+
+    def xcom_push(self, *, key: str, value: str) -> None:
+        self.pushed[key] = value
 
     def get_task_states(self, **_which: Any) -> dict[str, dict[str, str]]:
         return {self.run_id: {name: "failed" if name in self.red else "success" for name in self.summaries}}
 
 
 def ended(*red: str, **summaries: Summary) -> TaskInstance:
-    return TaskInstance(dag_id="cdc_shop", run_id="run", summaries=summaries, red=red)
+    return TaskInstance(dag_id="cdc_shop", run_id="run", summaries=summaries, red=red, pushed={})
 
 
 @pytest.mark.parametrize("job", list(Job))
@@ -96,6 +99,7 @@ def test_the_outcome_names_the_table_that_failed_and_links_to_its_task():
 
     with pytest.raises(AirflowFailException, match=r"^1 of 1 tables failed: orders OFFSETS_LOST"):
         task.execute({"ti": ti})  # type: ignore[typeddict-item]
+    assert "- `ingest` failed: 1 of 1 tables failed: orders OFFSETS_LOST" in ti.pushed[REPORT_KEY]
     run = cast("TaskInstanceKey", ti)
     assert FirstFailedTaskLink().get_link(task, ti_key=run).endswith("/runs/run/tasks/ingest")
 

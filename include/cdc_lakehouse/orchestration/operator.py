@@ -48,6 +48,7 @@ from cdc_lakehouse.orchestration.interval_run import (
 )
 from cdc_lakehouse.orchestration.log_relay import LogRelay
 from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
+from cdc_lakehouse.orchestration.report_text import REPORT_KEY
 from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, nothing_left, refused
 
 SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
@@ -247,12 +248,21 @@ class SparkJobOperator(SparkSubmitOperator):
             message=verdict.message,
             log_line=verdict.log_line,
             summary=summary,
+            report=verdict.report or verdict.message,
             context=context,
         )
 
     def _end(
-        self, decision: Decision, *, message: str, log_line: str, summary: dict[str, Any], context: Context
+        self,
+        decision: Decision,
+        *,
+        message: str,
+        log_line: str,
+        summary: dict[str, Any],
+        report: str,
+        context: Context,
     ) -> dict[str, Any]:
+        context["ti"].xcom_push(key=REPORT_KEY, value=report)
         if decision is not Decision.SUCCEED:
             context["ti"].xcom_push(key=RESULT_KEY, value=summary)
         self.log.info("%s", log_line)

@@ -17,6 +17,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from cdc_lakehouse.orchestration.assets import asset
 from cdc_lakehouse.orchestration.links import FirstFailedTaskLink
 from cdc_lakehouse.orchestration.operator import RESULT_KEY
+from cdc_lakehouse.orchestration.report_text import REPORT_KEY, run_report_text
 
 
 class AnnounceOperator(BaseOperator):
@@ -54,11 +55,19 @@ class OutcomeOperator(BaseOperator):
         ti = context["ti"]
         states = _states(ti.get_task_states(dag_id=ti.dag_id, task_ids=self.watched, run_ids=[ti.run_id]))
         failed = {name: states.get(name, "not run") for name in self.watched if states.get(name) != "success"}
+        summaries = {name: ti.xcom_pull(task_ids=name, key=RESULT_KEY) or {} for name in self.watched}
+        reports = {name: ti.xcom_pull(task_ids=name, key=REPORT_KEY) for name in failed}
+        report = run_report_text(
+            {name: states.get(name, "not run") for name in self.watched},
+            {name: str(summary.get("headline", "")) for name, summary in summaries.items()},
+            {name: str(text) for name, text in reports.items() if text},
+            failed=list(failed),
+        )
+        ti.xcom_push(key=REPORT_KEY, value=report)
         if not failed:
             self.log.info("all %d tasks succeeded", len(self.watched))
             return
         self.first_failed = next(iter(failed))
-        summaries = {name: ti.xcom_pull(task_ids=name, key=RESULT_KEY) or {} for name in failed}
         raise AirflowFailException(
             outcome_message(failed=failed, summaries=summaries, table_count=self.table_count)
         )

@@ -19,6 +19,7 @@ from cdc_lakehouse.contract import (
 )
 from cdc_lakehouse.log import wrapped
 from cdc_lakehouse.orchestration.advances import Advance, advances_of
+from cdc_lakehouse.orchestration.report_text import report_text
 
 
 class Decision(Enum):
@@ -57,6 +58,8 @@ class Verdict:
     log_line: str
     """What happened to every table: `orders advanced appended=12; idle: customers`."""
     summary: Summary
+    report: str = ""
+    """Markdown; without a result the message is all there is to say."""
 
 
 def decision_for(exit_code: int) -> Decision:
@@ -114,6 +117,7 @@ def judge(
         message="\n".join(lines),
         log_line=_log_line(result),
         summary=_summary(result, headline=headline, left=left),
+        report=report_text(result, headline=headline),
     )
 
 

@@ -93,7 +93,14 @@ class RetryTablesOperator(SparkJobOperator):
         if worst is Decision.SUCCEED:
             self._announce({LAYER[Job(v.summary["job"])]: v.summary["advanced"] for v in verdicts}, context)
         message = "\n".join(verdict.message for verdict in decisive)
-        return self._end(worst, message=message, log_line=last.log_line, summary=summary, context=context)
+        return self._end(
+            worst,
+            message=message,
+            log_line=last.log_line,
+            summary=summary,
+            report="\n\n".join(verdict.report or verdict.message for verdict in verdicts),
+            context=context,
+        )
 
     def _announce(self, advanced: Mapping[str, Mapping[str, Any]], context: Context) -> None:
         events = context["outlet_events"][AssetAlias(self.alias)]

@@ -1,0 +1,80 @@
+"""The report of a task as Markdown, for a person who has Airflow only: what to press, then all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cdc_lakehouse.contract import JobResult, TableError, TableResult
+from cdc_lakehouse.redaction import one_line
+
+REPORT_KEY = "report"
+"""The XCom that holds it."""
+_COLUMNS = ("table", "outcome", "what was done", "offsets", "seconds")
+
+
+def report_text(result: JobResult, *, headline: str) -> str:
+    """Return the report of a job: its errors with their advice, then a row for each table."""
+    own = [] if result.error is None else [_error_text(str(result.job), result.error)]
+    errors = [_error_text(table.table, table.error) for table in result.tables if table.error is not None]
+    notes = [
+        f"- {_cell(name.replace('_', ' '))}: {_cell(', '.join(map(str, values)))}"
+        for name, values in result.notes.items()
+        if values
+    ]
+    return "\n\n".join(
+        [
+            f"## {one_line(headline)}",
+            *own,
+            *errors,
+            _table_text(result.tables),
+            *(["\n".join(notes)] if notes else []),
+        ]
+    )
+
+
+def run_report_text(
+    states: Mapping[str, str],
+    headlines: Mapping[str, str],
+    reports: Mapping[str, str],
+    *,
+    failed: Sequence[str],
+) -> str:
+    """Return the report of a run: a line for each task, then the reports of those that are not a success."""
+    lines = [
+        f"- `{task}` {state}: {one_line(headlines.get(task) or 'see its log')}"
+        for task, state in states.items()
+    ]
+    title = f"# {len(failed)} of {len(states)} tasks are not a success" if failed else "# All tasks succeeded"
+    return "\n\n".join([title, "\n".join(lines), *(reports[task] for task in failed if task in reports)])
+
+
+def _error_text(who: str, error: TableError) -> str:
+    return f"**{_cell(who)}** `{error.code}`: {_cell(error.sentence)}\n\n> {_cell(error.advice)}"
+
+
+def _table_text(tables: Sequence[TableResult]) -> str:
+    header = [f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
+    return "\n".join([*header, *(_row(table) for table in tables)])
+
+
+def _row(table: TableResult) -> str:
+    done = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in table.counts.items() if count)
+    seconds = sum(table.seconds.values())
+    outcome = table.word if table.error is None else table.error.code
+    cells = (table.table, outcome, done, _offsets(table.ranges), f"{seconds:.1f}" if seconds else "")
+    return f"| {' | '.join(_cell(cell) for cell in cells)} |"
+
+
+def _offsets(ranges: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return how many offsets were passed; the report in the lake has the ranges."""
+    total = sum(until - start for partitions in ranges.values() for start, until in partitions.values())
+    return str(total) if total else ""
+
+
+def _cell(text: str) -> str:
+    """Return a text that cannot break out of its cell, whatever a table or a topic is called."""
+    escaped = one_line(text)
+    for character in "\\|<>[]*`":
+        escaped = escaped.replace(character, f"\\{character}")
+    return escaped
