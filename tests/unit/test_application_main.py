@@ -194,7 +194,7 @@ def test_every_line_of_a_job_is_json_and_the_last_tells_the_end(capsys):
 
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines[-1]["event"] == "job finished"
-    assert (lines[-1]["exit_code"], lines[-1]["headline"]) == (0, "0 of 2 tables advanced")
+    assert (lines[-1]["exit_code"], lines[-1]["headline"]) == (0, "0 of 2 tables maintained: nothing to do")
     assert {line["pipeline"] for line in lines} == {"shop"}
 
 
