@@ -83,7 +83,7 @@ class Application:
 
     @property
     def drains(self) -> bool:
-        """Whether the run reads what is new, as all do but those that are about an interval only."""
+        """Return whether the run reads what is new: all do, but those about an interval only."""
         return self.interval is None or self.interval.also_drain
 
     def session(self) -> SparkSession:

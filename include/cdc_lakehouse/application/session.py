@@ -50,8 +50,8 @@ _SMALL = {
 
 
 _BUFFERS = "${env.SPARK_EXECUTOR_DIRS:-${env.LOCAL_DIRS:-%s}}/s3a"
-"""Where S3A keeps a file until it is uploaded: in an executor beside its shuffle files, which no other user
-may read. Hadoop's own place is open to everybody on the machine."""
+"""The folder in which S3A keeps a file until it is uploaded: in an executor beside its shuffle files, which
+no other user may read. Hadoop's own place is open to everybody on the machine."""
 _LONGEST_SOCKET_FOLDER = 60
 """Spark adds a name of 42 characters, and the path of a socket may have 103."""
 
@@ -102,7 +102,7 @@ class LazySession:
         if not session.sparkContext.master.startswith("local"):
             session.sparkContext.addPyFile(str(write_package_zip(Path(self._folder.name))))
             if session.sparkContext.getConf().get("spark.authenticate", "false") != "true":
-                logger.warning("the cluster asks no secret: whoever reaches its ports can read rows")
+                logger.warning("the cluster asks no secret: anybody who reaches its ports can read rows")
         return session
 
     def isolated(self, *, small: bool = False) -> SparkSession:

@@ -1,4 +1,4 @@
-"""Which undecodable records a person means whose cases are to be closed: decisions on values, no I/O.
+"""The undecodable records that a person means, whose cases are to be closed: decisions on values, no I/O.
 
 A decision names one record by its coordinates, or all records of a code as they stood when the person saw
 them (`lake.quarantine.name_of_cases`): a run that is cleared later closes nothing that came since.
@@ -47,7 +47,7 @@ class Coordinate:
         return same and self.topic_id in (None, case.topic_id)
 
     def was_read(self, read: Sources) -> bool:
-        """Whether the table has `read` so far."""
+        """Return whether the table has `read` so far."""
         return any(
             topic_of(source) == self.topic
             and (self.topic_id is None or source == source_of(self.topic, self.topic_id))
@@ -151,7 +151,7 @@ class _Cases:
         return Meant(frozenset(codes), frozenset(coordinates))
 
     def _was_closed(self, name: str, code: str) -> bool:
-        """Whether one attempt closed exactly what is named: it marked its rows, and all of them at once."""
+        """Return whether one attempt closed exactly what is named: its rows, and all of them at once."""
         by_attempt: dict[str, list[Case]] = {}
         for case in self.listed:
             if case.code == code and case.closed is not None:

@@ -42,11 +42,11 @@ class IntervalTask:
     unread: int
     """Offsets that Kafka held and the table had not read."""
     begins_before_kafka: bool
-    """Whether Kafka has records from some moment of the interval on only: bronze serves what was before."""
+    """True where Kafka lost the oldest records of the interval: bronze serves them."""
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to do once the gaps are filled that Kafka holds."""
+        """Return whether nothing is left to do once the gaps are filled that Kafka holds."""
         return not self.undecodable and not self.gone
 
     def described(self, result: TableResult) -> TableResult:

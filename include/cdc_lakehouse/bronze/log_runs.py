@@ -1,6 +1,6 @@
 """Runs of streamed events that name the commit before them, or that do not (`cdc-semantics` rule 2.5).
 
-Runs also show whether the log turned back: within a partition events come in the order of their commits,
+Runs also show whether the log went backwards: within a partition events come in the order of their commits,
 unless a block of them is sent again, or the source went back (rule 2.7). The commits that events name
 separate the events before a repeated snapshot from those behind it (rule 2.5).
 """

@@ -124,7 +124,7 @@ class SourceEpochOldError(ConfigError):
     advice = (
         "Trigger the DAG with a higher number; every new incarnation of the source has its own. Where the "
         "table stands above 9007199254740991, the highest that the form takes: delete silver's folder first, "
-        "and the next ingest numbers its epochs anew."
+        "and the next ingest gives its epochs new numbers."
     )
     table: str
     asked: int
@@ -151,7 +151,7 @@ class EpochBeyondBoundsError(ConfigError):
         "An earlier release took it. Nothing was merged. Clear `bronze_ingest`, then `silver_merge`: the "
         "ingest numbers such epochs on behind the others. If this comes back, silver has rows of the highest "
         "number: delete its folder, and that of its history if it keeps one, and clear both again; they are "
-        "computed anew from bronze."
+        "computed again from bronze."
     )
     table: str
     epoch: int
