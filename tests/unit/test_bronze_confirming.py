@@ -320,6 +320,40 @@ def test_a_dead_connector_is_told_by_an_idle_run_and_red_once_the_promise_is_bro
     ] * 3
 
 
+def test_a_table_that_the_source_never_had_breaks_no_promise_and_says_that_nobody_judges_it(
+    application, source
+):
+    """Its topic comes from another source; what that connector commits does not compare."""
+    source.relations = frozenset()
+    promised = with_promise(application, "1m")
+    runs = [ingested(promised) for _ in range(4)]
+
+    assert [(run.error, "lacks_since" in run.freshness) for run in runs] == [(None, False)] * 4
+    assert {run.freshness["withheld"] for run in runs} == {
+        "db:5432/shop has no table public.orders and never confirmed a change of it"
+    }
+
+
+def test_a_table_of_another_database_is_neither_confirmed_nor_judged(application, source, connect):
+    """It may have tables of the same names, as a second shard has."""
+    connect("RUNNING", **{"database.dbname": "shard_2"})
+    promised = with_promise(application, "1m")
+    runs = [ingested(promised) for _ in range(4)]
+
+    assert [(run.error, run.valid_position) for run in runs] == [(None, None)] * 4
+    assert {run.freshness["withheld"] for run in runs} == {
+        "connector shop reads the database shard_2, not db:5432/shop"
+    }
+
+
+def test_a_table_that_the_source_dropped_is_judged_on(application, source):
+    promised = with_promise(application, "1m")
+    ingested(promised)
+    source.relations = frozenset()
+
+    assert "withheld" not in ingested(promised).freshness
+
+
 def test_a_connector_that_keeps_up_keeps_every_promise(application, source, connect):
     connect("RUNNING")
     promised = with_promise(application, "1m")
@@ -358,18 +392,25 @@ def test_kafka_connect_that_does_not_answer_costs_nothing_but_the_knowledge(
 @pytest.mark.parametrize(
     ("sent", "expected", "code"),
     [
-        ("gone", "__debezium_unavailable_value", "PLACEHOLDER_DIFFERS"),
-        ("__debezium_unavailable_value", "gone", "PLACEHOLDER_DIFFERS"),
-        ("hex:676f6e65", "gone", None),
-        ("${env:PLACEHOLDER}", "gone", None),
+        ("gone", ["__debezium_unavailable_value"], "PLACEHOLDER_DIFFERS"),
+        ("__debezium_unavailable_value", ["gone"], "PLACEHOLDER_DIFFERS"),
+        ("new", ["gone", "older"], "PLACEHOLDER_DIFFERS"),
+        ("hex:676f6e65", ["older", "gone"], None),
+        ("${env:PLACEHOLDER}", ["gone"], None),
     ],
-    ids=["only the connector has its own", "only the pipeline", "the same bytes", "filled in by Connect"],
+    ids=[
+        "only the connector has its own",
+        "only the pipeline",
+        "none of a list",
+        "the same bytes",
+        "filled in by Connect",
+    ],
 )
 def test_a_table_whose_connector_sends_another_placeholder_is_not_read(
     application, source, connect, sent, expected, code
 ):
     connect("RUNNING", **{"unavailable.value.placeholder": sent})
-    pipeline = application.pipeline.model_copy(update={"unavailable_value_placeholder": expected})
+    pipeline = application.pipeline.model_copy(update={"unavailable_value_placeholder": tuple(expected)})
     result = ingested(replace(application, pipeline=pipeline))
 
     assert (None if result.error is None else result.error.code) == code

@@ -8,6 +8,8 @@ import pytest
 from orders_in_kafka import CLUSTER, SOURCE, TOPIC, facts, ledger, ledger_of, topic  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.decided import Decided
+from cdc_lakehouse.bronze.ending import end_reading, is_reading_ended, names_of_ending
+from cdc_lakehouse.bronze.losses import having_seen
 from cdc_lakehouse.bronze.plan import DrainPlan, plan_drain
 from cdc_lakehouse.contract import Job, JobRequest
 from cdc_lakehouse.errors import (
@@ -54,7 +56,8 @@ def test_a_run_that_ended_the_table_and_is_cleared_finds_it_done():
 
 
 def test_what_kafka_was_seen_to_hold_of_a_topic_that_is_gone_is_a_gap():
-    plan = ended(ledger_of({SOURCE: {0: Progress(floor=0, end=5, seen=9)}}))
+    known = ledger_of({SOURCE: {0: Progress(floor=0, end=5, seen=9)}})
+    plan = plan_drain(known, (TOPIC,), facts=GONE, decided=stop(f"step3,{TOPIC}/0:5-9"))
 
     assert plan.ledger.sources[SOURCE][0] == Progress(floor=0, end=9, gaps=((5, 9),))
     assert plan.ledger.decisions["stop_reading"]["left"] == {SOURCE: {"0": [5, 9]}}
@@ -66,6 +69,44 @@ def test_a_decision_about_another_step_ends_nothing(named):
         plan_drain(ledger(p0=5), (TOPIC,), facts=GONE, decided=stop(named))
 
     assert caught.value.standing == "`orders=step3`"
+
+
+@pytest.mark.parametrize("named", ["step3", f"step3,{TOPIC}/0:5-8", f"{TOPIC}/0:5-9"])
+def test_a_decision_that_does_not_name_what_is_given_up_is_refused_with_the_one_that_does(named):
+    known = ledger_of({SOURCE: {0: Progress(floor=0, end=5, seen=9)}})
+    with pytest.raises(TopicMissingError) as missing:
+        plan_drain(known, (TOPIC,), facts=GONE)
+    with pytest.raises(DecisionOutdatedError) as outdated:
+        plan_drain(known, (TOPIC,), facts=GONE, decided=stop(named))
+
+    assert outdated.value.standing == f"`orders={TOPIC}/0:5-9,step3`"
+    assert missing.value.decision == f"; stop_reading: {outdated.value.standing}"
+
+
+def test_a_run_that_gave_offsets_up_and_is_cleared_finds_it_done():
+    known = ledger_of({SOURCE: {0: Progress(floor=0, end=5, seen=9)}})
+    decided = stop(f"step3,{TOPIC}/0:5-9")
+    plan = plan_drain(known, (TOPIC,), facts=GONE, decided=decided)
+
+    assert plan_drain(plan.ledger, (TOPIC,), facts=GONE, decided=decided).is_idle
+
+
+def test_what_an_ingest_that_failed_saw_of_a_topic_that_is_gone_is_given_up_by_name():
+    """No step of the ledger knows of these records."""
+    known = having_seen(ledger(p0=5), {SOURCE: {0: (5, 9), 1: (0, 2)}}, facts=GONE)
+    given_up = f"step3,{TOPIC}/0:5-9,{TOPIC}/1:0-2"
+    with pytest.raises(DecisionOutdatedError):
+        plan_drain(known, (TOPIC,), facts=GONE, decided=stop())
+    plan = plan_drain(known, (TOPIC,), facts=GONE, decided=stop(given_up))
+
+    assert plan.ledger.decisions["stop_reading"]["left"] == {SOURCE: {"0": [5, 9], "1": [0, 2]}}
+
+
+@pytest.mark.parametrize(
+    "kafka", [facts((0, 9)), ClusterFacts(CLUSTER, {}, silent={TOPIC: "no leader"})], ids=["there", "silent"]
+)
+def test_what_was_seen_of_a_topic_that_is_there_is_asked_of_kafka(kafka):
+    assert having_seen(ledger(p0=5), {SOURCE: {0: (5, 9)}}, facts=kafka) == ledger(p0=5)
 
 
 @pytest.mark.parametrize("known", [ledger(), ledger(p0=5)], ids=["never read", "with news"])
@@ -124,3 +165,23 @@ def test_an_end_survives_its_document():
     known = replace(ledger(p0=5), ended=(SOURCE,))
 
     assert Ledger.from_json(known.to_json(), table="orders") == known
+
+
+def test_a_decision_with_the_names_of_an_ending_ends_it_with_its_offsets():
+    known = ledger_of({SOURCE: {0: Progress(floor=0, end=5, seen=9)}})
+
+    names = names_of_ending(known, GONE)
+    after, _ = end_reading(known, GONE, named=names)
+
+    assert names == {"step3", f"{TOPIC}/0:5-9"}
+    assert (is_reading_ended(known), is_reading_ended(after)) == (False, True)
+    assert names_of_ending(after, GONE) == frozenset()
+
+
+def test_a_table_with_a_topic_that_still_brings_records_has_not_ended_as_a_whole():
+    known = replace(ledger(p0=5), sources={**ledger(p0=5).sources, f"{OTHER}@id2": {0: Progress(0, 5)}})
+
+    half = replace(known, ended=(SOURCE,))
+    kafka = ClusterFacts(CLUSTER, {OTHER: replace(topic((0, 9)), name=OTHER, topic_id="id2")})
+
+    assert (names_of_ending(half, kafka), is_reading_ended(half)) == (frozenset(), False)

@@ -24,6 +24,7 @@ from epoch_batches import (  # type: ignore[import-not-found]
     Streamed,
     streaming,
 )
+from orders_in_kafka import SOURCE  # type: ignore[import-not-found]
 
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.place import Place
@@ -371,3 +372,48 @@ def test_silver_removes_nothing_for_a_snapshot_that_was_overtaken():
     ]
     assert removed == [None, Place.beginning_of(1)]
     assert [is_overtaken(bronze.ledger, AGAIN.tx_id) for bronze in (overtaken, complete)] == [True, False]
+
+
+def test_a_snapshot_that_is_met_behind_a_later_slot_takes_nothing_that_was_sent_between_the_two():
+    """Partition 0 is read to its end, past the slot, before partition 1 shows the snapshot."""
+    bronze = streaming(P0, P1)
+    bronze.takes({P0: [Streamed(900, 910), Streamed(None, 1000), Streamed(1010, 1020)]})
+
+    assert bronze.takes({P1: [Read(90, commit=900)]}) == []
+    assert (bronze.epochs(0), bronze.epochs(1)) == ([0, 0, 0, 1, 1], [0, 0, 1])
+    assert bronze.progress(1).beginnings[-1].since == Since(900, is_new_slot=False, overtaken=True)
+    assert is_overtaken(bronze.ledger, 90)
+
+
+def test_a_ledger_of_an_earlier_release_says_of_its_newest_epoch_how_far_the_log_went():
+    bronze = streaming(P0, P1)
+    bronze.takes({P1: [NEW]}, until={P0: 9})
+    earlier = {
+        number: replace(progress, reached=None) for number, progress in bronze.ledger.sources[SOURCE].items()
+    }
+    bronze.ledger = replace(bronze.ledger, sources={SOURCE: earlier})
+    bronze.takes({P1: [Streamed(None, 1000)]}, until={P0: 9})
+
+    assert bronze.progress(1).reached == ((0, 910), (1, 1000))
+    bronze.takes({P0: [OLD, AGAIN]})
+    assert is_overtaken(bronze.ledger, AGAIN.tx_id)
+
+
+def test_places_of_a_log_that_went_back_since_overtake_no_snapshot():
+    """The snapshot at 400 shows that the source went back from 510, and the one at 450 is of that life."""
+    bronze = streaming(P0, P1)
+    bronze.takes({P0: [Read(40)], P1: [OLD]})
+    bronze.takes({P1: [Streamed(400, 410)]})
+
+    bronze.takes({P0: [Read(45, commit=450)], P1: [Streamed(410, 420)]})
+    assert not is_overtaken(bronze.ledger, 45)
+
+
+def test_places_of_epochs_before_a_persons_epoch_overtake_no_snapshot():
+    bronze = streaming(P0, P1)
+    bronze.takes({P0: [Streamed(900, 910), Streamed(None, 1000)]})
+    opened = {number: progress.in_epoch(7) for number, progress in bronze.ledger.sources[SOURCE].items()}
+    bronze.ledger = replace(bronze.ledger, sources={SOURCE: opened})
+
+    bronze.takes({P1: [Read(20)]})
+    assert not is_overtaken(bronze.ledger, 20)

@@ -173,6 +173,27 @@ def test_an_older_snapshot_that_is_met_behind_a_newer_one_takes_nothing_of_it(se
 
 @settings(max_examples=300, deadline=None)
 @given(sent=histories(), data=st.data())
+def test_a_snapshot_met_late_takes_nothing_that_was_sent_behind_it(sent, data):
+    """One backlog with any number of snapshots and of new slots, in batches that cut each partition anywhere.
+
+    The first transaction of a slot, if it was open when the slot began, is not seen to overtake.
+    """
+    firsts = [each for _, each in sent if isinstance(each.record, Streamed) and each.record.commit is None]
+    assume(
+        not any(may_be_older(each, read_of(each.incarnation, [(e, 0) for _, e in sent])) for each in firsts)
+    )
+    logs, bronze = by_partition(sent), Bronze.empty()
+    ends = [len(log) for log in logs.values()]
+    for _ in range(data.draw(st.integers(0, 4))):
+        some = [data.draw(st.integers(bronze.end(TOPIC, n), end)) for n, end in enumerate(ends)]
+        drained(bronze, some, logs, ends)
+    drained(bronze, ends, logs)
+
+    survives(bronze, logs, takes_ghosts=False)
+
+
+@settings(max_examples=300, deadline=None)
+@given(sent=histories(), data=st.data())
 def test_whatever_a_partition_is_late_with_its_snapshot_wins(sent, data):
     """Ends that no clock explains: slow brokers, killed runs, records behind the end that was planned."""
     logs, bronze = by_partition(sent), Bronze.empty()

@@ -173,7 +173,8 @@ def test_a_snapshot_row_whose_times_are_no_dates_is_counted_like_any_other(tmp_p
     )
 
     assert file.snapshots == (SnapshotStart(TOPIC, 0, 5, 100, (26002768, 26002808)),)
-    assert file.newest_commit == 400_000_000_000_000_000
+    assert file.commits is not None
+    assert file.commits[1] == 400_000_000_000_000_000
 
 
 def test_a_line_says_where_streamed_events_know_the_commit_before_them_and_how_far_the_log_went(tmp_path):
@@ -269,6 +270,7 @@ def test_statistics_are_those_that_delta_keeps():
         spans=(Span("b", 2, 7, 9, 2), Span("a", 4, 1, 1, 1)),
         timestamps=(1_700_000_000_123_456, 1_700_000_001_000_001),
         without_timestamp=1,
+        commits=(1_600_000_000_123_456, 1_600_000_001_000_001),
         errors_by_code={"bad_frame": 1, "truncated": 1},
     )
 
@@ -279,12 +281,14 @@ def test_statistics_are_those_that_delta_keeps():
             "partition": 2,
             "offset": 1,
             "kafka_timestamp": "2023-11-14T22:13:20.123Z",
+            "source": {"ts": "2020-09-13T12:26:40.123Z"},
         },
         "maxValues": {
             "topic": "b",
             "partition": 4,
             "offset": 9,
             "kafka_timestamp": "2023-11-14T22:13:21.001Z",
+            "source": {"ts": "2020-09-13T12:26:41.001Z"},
         },
         "nullCount": {
             "topic": 0,

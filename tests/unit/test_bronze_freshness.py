@@ -140,6 +140,22 @@ def test_a_table_that_the_source_dropped_is_judged_by_its_connector():
     assert code(with_freshness(result(100), TABLE, gone)) is None
 
 
+def test_a_promise_about_a_table_of_another_source_is_not_judged_and_says_why():
+    """Positions of two sources do not compare."""
+    elsewhere = arrival(5000, 0, committed=50, is_at_source=False, unjudged="it is another source's")
+    found = with_freshness(result(withheld=Withheld.NOT_CONFIRMED), TABLE, elsewhere)
+
+    assert found.error is None
+    assert found.freshness == {
+        "connector": "whether its connector runs is not known: Kafka Connect was not asked",
+        "connector_runs": True,
+        "at_source": False,
+        "source_position": "0/C8",
+        "withheld": "it is another source's",
+        "fresh_within": "1h",
+    }
+
+
 def test_a_table_whose_reading_a_person_ended_lacks_nothing():
     """Also where its connector was retired with it, and commits nothing any more."""
     retired = arrival(5000, 0, committed=50, is_at_source=False, has_ended=True)

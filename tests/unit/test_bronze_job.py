@@ -22,6 +22,7 @@ from cdc_lakehouse.errors import UnknownNameError
 from cdc_lakehouse.inspection.overview import overview
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
+from cdc_lakehouse.lake.lag import write_unread
 from cdc_lakehouse.lake.names import Lake, new_attempt
 from cdc_lakehouse.lake.progress import Progress
 
@@ -144,6 +145,27 @@ def test_the_lag_of_a_table_that_cannot_be_read_is_told_from_kafka(
     assert (result.error and result.error.code, result.lag_offsets) == (code, behind)
     (shown,) = overview(made.lake.root, [made.pipeline], now=NOON)
     assert shown.lag_offsets == end + behind
+
+
+def test_what_was_seen_of_a_topic_that_is_gone_is_named_by_every_run_until_a_person_gives_it_up(
+    application, tmp_path
+):
+    gone = "shop.customers"
+    write_log(
+        f"{tmp_path.as_uri()}/bronze/shop/customers", commit_of(ledger_of("customers", topic=gone, end=5))
+    )
+    made = application(gone)
+    write_unread(made.lake.unread("main"), {"customers": {f"{gone}@id1": {0: (5, 9)}}})
+    run = replace(made, request=replace(made.request, dry_run=False))
+
+    errors = [result.error for _ in range(2) for result in looked(run)]
+
+    assert [error.sentence.partition("; ")[2] for error in errors if error] == [
+        "stop_reading: `customers=shop.customers/0:5-9,step1`"
+    ] * 2
+    given_up = replace(run.request, stop_reading=("customers=shop.customers/0:5-9,step1",))
+    (result,) = looked(replace(run, request=given_up))
+    assert result.decisions["stop_reading"]["left"] == {f"{gone}@id1": {"0": [5, 9]}}
 
 
 def test_an_ingest_numbers_an_epoch_anew_that_no_column_holds_though_kafka_has_no_news(application, tmp_path):

@@ -80,6 +80,25 @@ def test_a_topic_that_the_restored_version_did_not_know_is_read_from_its_first_r
     assert found.sources["other@id9"] == {0: Progress(floor=4, end=4, seen=8, known_to=8)}
 
 
+def test_a_table_restored_to_a_version_ahead_of_it_holds_the_rows_of_that_version():
+    """It was restored to an older version before: reading these records again would double them."""
+    ours = ledger_of({SOURCE: {0: Progress(floor=2, end=12, epochs=((15, 1),), seen=20, known_to=20)}})
+    ahead = ledger_of({SOURCE: {0: Progress(floor=2, end=18, gaps=((5, 7),), epochs=((15, 1),))}})
+    found, _ = after_restore(state(RESTORE, back=ahead), ours)
+
+    assert found.sources == {
+        SOURCE: {0: Progress(floor=2, end=18, gaps=((5, 7),), epochs=((15, 1),), seen=20, known_to=20)}
+    }
+
+
+def test_a_version_ahead_whose_rows_are_of_another_source_epoch_now_is_refused():
+    ours = ledger_of({SOURCE: {0: Progress(floor=2, end=12, epochs=((12, 2),))}})
+    ahead = ledger_of({SOURCE: {0: Progress(floor=2, end=18, epochs=((15, 1),))}})
+
+    with pytest.raises(ForeignRowsError, match="another source epoch"):
+        after_restore(state(RESTORE, back=ahead), ours)
+
+
 def test_rows_that_somebody_deleted_are_gaps():
     lost = Difference(lost={SOURCE: {0: ((3, 4), (18, 20))}}, held={SOURCE: {0: (2, 18)}})
     found, decision = after_edit(state(DELETE), OURS, lost)

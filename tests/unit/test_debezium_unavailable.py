@@ -81,7 +81,10 @@ def test_other_types_have_no_placeholder(type_):
 
 
 def test_a_placeholder_may_be_given_as_hex():
-    assert is_unavailable(pa.array([b"\x01\x02", b"\x01"]), placeholder="hex:0102").tolist() == [True, False]
+    assert is_unavailable(pa.array([b"\x01\x02", b"\x01"]), placeholders=["hex:0102"]).tolist() == [
+        True,
+        False,
+    ]
 
 
 def test_the_headers_of_a_key_change():
@@ -154,7 +157,7 @@ def decoded(values: dict[str, Any], **options: Any) -> dict[str, Any]:
 @pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("named", NAMED)
 def test_a_placeholder_of_ones_own_is_no_value_in_any_spelling(named):
-    found = decoded(untouched(named), placeholder=NAMED[named])
+    found = decoded(untouched(named), placeholders=(NAMED[named],))
 
     assert found["unavailable"] == list(SPELLINGS)
     assert {name: found["after"][name] for name in SPELLINGS} == dict.fromkeys(SPELLINGS)
@@ -164,9 +167,17 @@ def test_a_placeholder_of_ones_own_is_no_value_in_any_spelling(named):
 def test_the_default_placeholder_is_a_value_where_the_connector_has_another():
     values = dict.fromkeys(untouched("text")) | {"id": 1, "text": PLACEHOLDER}
 
-    assert decoded(values, placeholder=NAMED["text"])["after"]["text"] == PLACEHOLDER
+    assert decoded(values, placeholders=(NAMED["text"],))["after"]["text"] == PLACEHOLDER
     assert decoded(values)["unavailable"] == ["text"]
 
 
 def test_the_pipeline_expects_what_debezium_sends_by_default():
     assert DEFAULT_PLACEHOLDER == PLACEHOLDER
+
+
+@pytest.mark.parametrize("named", NAMED)
+def test_each_of_several_placeholders_is_found_in_every_spelling(named):
+    """A connector whose placeholder was changed while records waited sends both."""
+    found = decoded(untouched(named), placeholders=tuple(NAMED.values()))
+
+    assert found["unavailable"] == list(SPELLINGS)

@@ -6,7 +6,8 @@ import pytest
 from delta_logs import commit_of, foreign, ledger_of, write_log  # type: ignore[import-not-found]
 
 from cdc_lakehouse.config.models import Pipeline
-from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
+from cdc_lakehouse.lake.discovered import tables_left_in_the_lake, with_tables_of_the_lake
+from cdc_lakehouse.lake.files import write_text
 from cdc_lakehouse.lake.names import Lake
 
 DOCUMENT = {
@@ -71,3 +72,20 @@ def test_a_table_that_cannot_be_read_stays_for_whoever_says_why(lake):
     )
 
     assert tables(lake).keys() == {"orders", "returns"}
+
+
+def test_a_table_that_the_pipeline_does_not_name_is_found_by_its_name_in_the_lake(lake):
+    made(lake, "parcels", topic="other.public.parcels")
+    pipeline = Pipeline.model_validate(DOCUMENT)
+
+    left = tables_left_in_the_lake(pipeline, ["orders", "parcels", "nothing", "../x"], root=lake.root)
+
+    assert [(table.name, table.topics) for table in left] == [("parcels", ("other.public.parcels",))]
+
+
+def test_a_table_of_which_only_the_record_of_a_repair_is_left_is_found(lake):
+    write_text(f"{lake.repairs('parcels')}/5f1c09ae77d2.json", "{}")
+
+    left = tables_left_in_the_lake(Pipeline.model_validate(DOCUMENT), ["parcels"], root=lake.root)
+
+    assert [table.name for table in left] == ["parcels"]

@@ -49,7 +49,15 @@ def test_what_records_said_of_their_source_survives_the_document():
     since = Since(805, is_new_slot=True)
     beginnings = Beginning(2, 811, opened=False, since=since), Beginning(7, None, opened=True)
     log = Log(9, knows_past=True, last=(7, 9))
-    progress = Progress(floor=2, end=10, epochs=((7, 1),), beginnings=beginnings, log=log, turned=8)
+    progress = Progress(
+        floor=2,
+        end=10,
+        epochs=((7, 1),),
+        beginnings=beginnings,
+        log=log,
+        turned=8,
+        reached=((0, 6), (1, 9)),
+    )
     known = ledger(sources={SOURCE: {0: progress}})
 
     assert Ledger.from_json(known.to_json(), table="orders") == known

@@ -172,3 +172,10 @@ def test_records_may_open_an_epoch_from_the_end_on():
 
     assert [noted.epoch_at(offset) for offset in (9, 10, 11, 12)] == [2, 3, 3, 4]
     assert (set(noted.noticed), noted.epoch) == ({3}, 4)
+
+
+def test_epochs_above_the_place_where_a_person_opens_one_keep_how_far_their_log_went():
+    begun = Progress(floor=0, end=8, epochs=((3, 1), (6, 2)), reached=((0, 500), (1, 600), (2, 700)))
+
+    assert begun.in_epoch(10, at=4).reached == ((12, 700),)
+    assert begun.in_epoch(10).reached == ()

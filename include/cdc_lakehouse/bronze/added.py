@@ -39,7 +39,7 @@ class Added:
                 bad_rows=file.bad_rows,
                 key_ids=frozenset(file.key_ids),
                 value_ids=frozenset(file.value_ids),
-                seen_through=instant(file.newest_commit),
+                seen_through=instant(None if file.commits is None else file.commits[1]),
                 decode_seconds=file.decode_seconds,
             )
             for file in in_order

@@ -84,15 +84,15 @@ def _commit(
 def _marked(rows: DataFrame, plan: ClosingPlan, *, attempt: str) -> DataFrame:
     """Rows of the cases that change, as they are from now on."""
     open_, undecodable = waits(rows), F.col(ERROR).isNotNull()
-    to_close, to_reopen = open_ & _means(plan.close), undecodable & ~open_ & _means(plan.reopen)
+    to_close, to_reopen = open_ & rows_meant(plan.close), undecodable & ~open_ & rows_meant(plan.reopen)
     by = F.when(open_, F.lit(attempt)).otherwise(F.lit(None).cast("string"))
     error = F.struct(F.col(f"{ERROR}.code"), F.col(f"{ERROR}.detail"), by.alias(CLOSED))
     changed = rows.where(to_close | to_reopen)
     return changed.withColumns({ERROR: error, ATTEMPT.name: F.lit(attempt)})
 
 
-def _means(meant: Meant) -> Column:
-    """The same as `Meant.has`, of rows."""
+def rows_meant(meant: Meant) -> Column:
+    """Return the same as `Meant.has`, of rows with a `topic_id`."""
     code = F.col(f"{ERROR}.code").isin(sorted(meant.codes))
     return code | any_of(map(_is_at, meant.coordinates))
 

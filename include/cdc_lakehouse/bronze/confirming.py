@@ -8,7 +8,7 @@ reaches them. Nothing here may cost a run its success, or more than some seconds
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,6 +20,7 @@ from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.config.kafka_settings import librdkafka_settings
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role, optional_connection
+from cdc_lakehouse.config.source_settings import SourceSettings
 from cdc_lakehouse.connect.connectors import (
     Connector,
     connector_state,
@@ -40,6 +41,8 @@ from cdc_lakehouse.lake.confirmations_file import read_confirmations, write_conf
 from cdc_lakehouse.lake.ledger import Ends, has_ended
 
 logger = logging.getLogger(__name__)
+DATABASE_SETTING = "database.dbname"
+"""Of a PostgreSQL connector: the database whose tables it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Known:
 class Asked:
     """The answers of the source, of its connectors, and of Kafka behind them."""
 
-    address: str
+    database: SourceSettings
     moment: Moment
     relations: frozenset[str]
     """Tables that the source has, of those that topics are named after."""
@@ -76,7 +79,7 @@ def ask(application: Application, cluster: Cluster) -> Asked | LakehouseError:
         moment, relations = moment_of(database, relations={prefix_and_relation(topic)[1] for topic in topics})
         kafka = librdkafka_settings(application.connection(Role.KAFKA))
         committed = positions_in(committed_offsets(database, kafka))
-        return Asked(database.settings.address, moment, relations, committed, cluster.written(topics))
+        return Asked(database.settings, moment, relations, committed, cluster.written(topics))
     except LakehouseError as error:
         _warn(error)
         return error
@@ -100,15 +103,19 @@ def observe(
     cluster: Cluster,
     facts: ClusterFacts,
     plans: Mapping[str, DrainPlan],
+    connectors: Mapping[str, Connector] | None,
 ) -> dict[str, Known]:
     """Return what is known, by table. A second call adds another observation, as true as the first."""
-    sure = _not_cut(plans, cluster=cluster, facts=facts) if isinstance(asked, Asked) else set()
+    sure: set[str] = set()
+    if isinstance(asked, Asked):
+        own = _of_this_source(plans, asked=asked, connectors=connectors or {})
+        sure = own & _not_cut(plans, cluster=cluster, facts=facts)
     known_by_table: dict[str, Known] = {}
     for group, names in _by_group(application.tables).items():
         uri = application.lake.confirmations(group)
         memory = read_confirmations(uri)
         if isinstance(asked, Asked):
-            memory = memory.having_seen(asked.moment, address=asked.address)
+            memory = memory.having_seen(asked.moment, address=asked.database.address)
             memory = memory.observing(
                 _observed(memory, asked, [plans[name] for name in names if name in sure])
             )
@@ -164,15 +171,66 @@ def arrival_of(
         return Arrival(now, known.moments, has_ended=ended, connector=connector, refusal=asked)
     positions = [asked.committed.get(prefix) for prefix in prefixes]
     committed = min((position for position in positions if position is not None), default=None)
+    relations = {prefix_and_relation(topic)[1] for topic in table.topics}
     return Arrival(
         asked.moment.at,
         known.moments,
         source=asked.moment.position,
         committed=None if None in positions else committed,
-        is_at_source=all(prefix_and_relation(topic)[1] in asked.relations for topic in table.topics),
+        is_at_source=relations <= asked.relations,
+        unjudged=_explain_other_source(known, relations, prefixes, asked=asked, connectors=connectors or {}),
         has_ended=ended,
         connector=connector,
     )
+
+
+def _explain_other_source(
+    known: Known,
+    relations: Set[str],
+    prefixes: Set[str],
+    *,
+    asked: Asked,
+    connectors: Mapping[str, Connector],
+) -> str:
+    """Return why the changes seem to come from another database than the one that was asked; empty if not.
+
+    A table that it has confirmed and does not have any more is one that it dropped.
+    """
+    for connector in _reading_elsewhere(prefixes, asked=asked, connectors=connectors):
+        other = connector.setting(DATABASE_SETTING, "")
+        return f"connector {connector.name} reads the database {other}, not {asked.database.address}"
+    missing = sorted(relations - asked.relations)
+    if missing and not known.confirmations:
+        return (
+            f"{asked.database.address} has no table {', '.join(missing)} and never confirmed a change of it"
+        )
+    return ""
+
+
+def _reading_elsewhere(
+    prefixes: Iterable[str], *, asked: Asked, connectors: Mapping[str, Connector]
+) -> list[Connector]:
+    """Return connectors that read another database than the one that was asked, by their settings.
+
+    Only the names of databases are compared: a server may have several addresses.
+    """
+    own = asked.database.database
+    named = [connectors[prefix] for prefix in sorted(prefixes) if prefix in connectors]
+    return [each for each in named if each.setting(DATABASE_SETTING, own) not in (own, None)]
+
+
+def _of_this_source(
+    plans: Mapping[str, DrainPlan], *, asked: Asked, connectors: Mapping[str, Connector]
+) -> set[str]:
+    """Return tables but those whose connector reads another database: their positions are not this one's."""
+    prefixes = {
+        name: {prefix_and_relation(topic.name)[0] for topic in plan.topics} for name, plan in plans.items()
+    }
+    return {
+        name
+        for name, of_table in prefixes.items()
+        if not _reading_elsewhere(of_table, asked=asked, connectors=connectors)
+    }
 
 
 def _observed(known: Confirmations, asked: Asked, plans: Iterable[DrainPlan]) -> dict[str, Confirmation]:

@@ -180,17 +180,36 @@ class _Walk:
         if epoch is None:
             is_first = all(partition.holds_nothing_below(start.offset) for partition, start in starts)
             epoch = self._open(tx_id, sources if is_first else self._all_sources())
-        since = _find_since(starts)
-        if since is not None:
-            siblings = [partition for partition in self.partitions.values() if partition.source in sources]
-            overtaken = any(
-                partition.holds_behind(since, below=epoch)
-                or partition.holds_newer_snapshot((since.commit, tx_id), below=epoch)
-                for partition in siblings
-            )
-            since = since._replace(overtaken=overtaken)
+        since = self._judge_since(starts, sources, epoch=epoch)
         for partition, start in starts:
             partition.enter(epoch, at=start.offset, tx_id=tx_id, opened=opens, since=since)
+
+    def _judge_since(
+        self,
+        starts: Sequence[tuple[PartitionEpochs, SnapshotStart]],
+        sources: Collection[str],
+        *,
+        epoch: int,
+    ) -> Since | None:
+        """Return what separates the events behind a snapshot of `epoch`, and whether they overtook it.
+
+        None where the log does not tell, also where the source went back: it goes through the same places
+        again, so how far it went before says nothing any more.
+        """
+        since, tx_id = _find_since(starts), starts[0][1].tx_id
+        if since is None:
+            return None
+        siblings = [partition for partition in self.partitions.values() if partition.source in sources]
+        if not all(partition.agrees_with(since) for partition, _ in starts):
+            for partition in siblings:
+                partition.forget_places(below=epoch)
+            return None
+        overtaken = any(
+            partition.holds_behind(since, below=epoch)
+            or partition.holds_newer_snapshot((since.commit, tx_id), below=epoch)
+            for partition in siblings
+        )
+        return since._replace(overtaken=overtaken)
 
     def _all_sources(self) -> set[str]:
         return {partition.source for partition in self.partitions.values()}
@@ -247,8 +266,7 @@ def _find_since(starts: Sequence[tuple[PartitionEpochs, SnapshotStart]]) -> Sinc
     if not places:
         return None
     commit, row = min(places)
-    since = Since(commit or row, is_new_slot=commit == 0)
-    return since if all(partition.agrees_with(since) for partition, _ in starts) else None
+    return Since(commit or row, is_new_slot=commit == 0)
 
 
 def _find_firsts(files: Iterable[WrittenFile], sources: Mapping[str, str]) -> dict[_Place, int]:

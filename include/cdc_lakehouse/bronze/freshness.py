@@ -38,6 +38,8 @@ class Arrival:
     """The position that the connector has committed; None where it is not known."""
     is_at_source: bool = True
     """The source has the tables that the topics are named after."""
+    unjudged: str = ""
+    """Why positions of this source say nothing about the table; empty where they do."""
     has_ended: bool = False
     """A person ended the reading of the table: it gets nothing new and lacks nothing."""
     connector: ConnectorState = NOBODY_ASKED
@@ -51,7 +53,8 @@ def with_freshness(result: TableResult, table: Table, arrival: Arrival) -> Table
     Another error of the table stays: it comes first. Call it on what the drain achieved.
     """
     position = _find_position(result, arrival)
-    since = None if arrival.has_ended else lacking_since(arrival.moments, position)
+    is_judged = not (arrival.has_ended or arrival.unjudged)
+    since = lacking_since(arrival.moments, position) if is_judged else None
     facts = _describe_arrival(table, arrival, since=since)
     broken = None if result.error is not None else _broken_promise(table, arrival, since=since)
     error = result.error if broken is None else broken.as_table_error()
@@ -73,7 +76,7 @@ def _find_position(result: TableResult, arrival: Arrival) -> LogPosition | None:
 
 
 def _describe_arrival(table: Table, arrival: Arrival, *, since: datetime | None) -> Mapping[str, Any]:
-    source, committed = arrival.source, arrival.committed
+    source, committed = arrival.source, None if arrival.unjudged else arrival.committed
     behind = None if source is None or committed is None else max(0, source.number - committed.number)
     facts = {
         "connector": arrival.connector.sentence,
@@ -82,6 +85,7 @@ def _describe_arrival(table: Table, arrival: Arrival, *, since: datetime | None)
         "source_position": None if source is None else str(source),
         "committed_position": None if committed is None else str(committed),
         "behind_bytes": behind,
+        "withheld": arrival.unjudged or None,
         "lacks_since": None if since is None else since.isoformat(),
         "stale_seconds": None if since is None else _age_of(arrival, since),
         "fresh_within": table.fresh_within,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cdc_lakehouse.bronze.gap_files import Beside
 from cdc_lakehouse.lake.coordinates import TOPIC_ID, with_topic_id
 from cdc_lakehouse.lake.interval import KAFKA_TIME, SOURCE_TIME, Interval
 from cdc_lakehouse.lake.ledger import incarnation_of, topic_of
@@ -21,20 +22,15 @@ _Gap = tuple[str, int, Span]
 def gaps_within(session: SparkSession, uri: str, gaps: Spans, interval: Interval) -> Spans:
     """Return the gaps that may hold records of the interval.
 
-    A gap lies behind the interval, or before it, if the row before it, or behind it, says so. Without such a
-    row nothing is known, and the gap counts. Behind the interval is what was committed there, too: records
-    that came to Kafka late may be of it.
+    Behind the interval is what was committed there, too: records that came to Kafka late may be of it.
     """
     rows = with_topic_id(session.read.format("delta").load(uri))
-    begins, ends = interval.micros
     listed = list(each_span(gaps))
     found: dict[str, dict[int, tuple[Span, ...]]] = {}
     for first in range(0, len(listed), MOST_GAPS):
         some = listed[first : first + MOST_GAPS]
         for (source, partition, gap), (before, behind) in zip(some, _times_around(rows, some), strict=True):
-            starts_late = before is not None and before >= ends
-            ends_early = behind is not None and behind < begins
-            if not starts_late and not ends_early:
+            if Beside(before, behind).may_lie_in(interval):
                 partitions = found.setdefault(source, {})
                 partitions[partition] = (*partitions.get(partition, ()), gap)
     return found

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import UnfinishedError, each_table
 from cdc_lakehouse.bronze.fill_plan import FillPlan
+from cdc_lakehouse.bronze.gap_files import gaps_by_files
 from cdc_lakehouse.bronze.plan import DrainPlan
 from cdc_lakehouse.bronze.replay import TableReplay
 from cdc_lakehouse.config.models import Table
@@ -20,6 +21,7 @@ from cdc_lakehouse.config.settings import Role
 from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import IntervalIncompleteError
 from cdc_lakehouse.kafka.cluster import Cluster
+from cdc_lakehouse.lake.coordinates import in_interval
 from cdc_lakehouse.lake.interval import Interval, RowsOfInterval, count_cases, rows_of_interval
 from cdc_lakehouse.lake.lag import count_offsets
 from cdc_lakehouse.lake.ledger import Ranges
@@ -38,21 +40,38 @@ class IntervalTask:
     """What bronze held before the run; None where that takes Spark to count."""
     undecodable: int
     gone: Spans
-    """Gaps that Kafka cannot fill. Whether they lie in the interval only the rows beside them can tell."""
+    """Gaps that Kafka cannot fill, and that may lie in the interval as far as the look could tell."""
     unread: int
     """Offsets that Kafka held and the table had not read."""
     begins_before_kafka: bool
     """True where Kafka lost the oldest records of the interval: bronze serves them."""
+    decodes: bool = False
+    """Whether some of the undecodable records may decode now."""
+    knows_gone: bool = False
+    """Whether the rows beside the gaps in `gone` leave them in the interval."""
 
     @property
     def is_done(self) -> bool:
         """Return whether nothing is left to do once the gaps are filled that Kafka holds."""
-        return not self.undecodable and not self.gone
+        return not self.decodes and not self.gone
+
+    @property
+    def can_do_nothing(self) -> bool:
+        """Return whether all that is left is lost for good, whatever the run does."""
+        return not self.decodes and self.knows_gone and bool(self.gone)
+
+    def incomplete(self, result: TableResult, gone: Spans) -> UnfinishedError:
+        """Return the failure of a table whose interval misses `gone`."""
+        counts = {**result.counts, "gone": offsets_in(gone)}
+        unfinished = UnfinishedError(self.described(replace(result, counts=counts)))
+        unfinished.__cause__ = IntervalIncompleteError(table=result.table, offsets=in_words(gone))
+        return unfinished
 
     def described(self, result: TableResult) -> TableResult:
         """Return `result` with what the interval was and what bronze had of it."""
         counts = {} if self.rows is None else {"present": self.rows.by_kafka_time}
-        counts |= {"undecodable_before": self.undecodable} if self.undecodable else {}
+        if self.undecodable:
+            counts |= {"undecodable_before": self.undecodable, "undecodable_left": self.undecodable}
         document = {**self.interval.document(), "older_than_kafka": self.begins_before_kafka}
         return replace(
             result,
@@ -84,21 +103,35 @@ def plan_interval(
 
 
 def look_at_interval(
-    application: Application, plan: DrainPlan, interval: Interval, *, cluster: Cluster
+    application: Application, table: Table, plan: DrainPlan, interval: Interval, *, cluster: Cluster
 ) -> tuple[DrainPlan, IntervalTask]:
     """Return what the run does to a table, from Kafka's time index and bronze's log; no Spark."""
     offsets = offsets_of(interval, plan, cluster)
-    uri = application.lake.bronze(plan.table)
+    uri = application.lake.bronze(table.name)
+    fills_all = table.name in application.request.fill_gaps
+    planned = plan_interval(plan, interval, offsets=offsets, fills_all=fills_all)
+    undecodable, gone = count_cases(uri, interval), plan.fill.gone
+    # What is filled tells more about the gaps beside it, and Spark is there by then.
+    within = gaps_by_files(uri, gone, interval, sources=plan.ledger.sources) if planned.is_idle else None
     task = IntervalTask(
         interval,
         rows=rows_of_interval(uri, interval),
-        undecodable=count_cases(uri, interval),
-        gone=plan.fill.gone,
+        undecodable=undecodable,
+        gone=gone if within is None else within,
         unread=count_offsets(plan.unread),
         begins_before_kafka=_begins_before(plan, offsets),
+        decodes=undecodable > 0 and _decodes(application, table, interval),
+        knows_gone=within is not None,
     )
-    fills_all = plan.table in application.request.fill_gaps
-    return plan_interval(plan, interval, offsets=offsets, fills_all=fills_all), task
+    return planned, task
+
+
+def _decodes(application: Application, table: Table, interval: Interval) -> bool:
+    """Return whether undecodable records of the interval may decode now, also where the look cannot tell."""
+    from cdc_lakehouse.bronze.trial import count_decodable  # only few looks have such records
+
+    with SchemaRegistry(registry_settings(application.connection(Role.REGISTRY))) as registry:
+        return count_decodable(application, table, interval, registry=registry) != 0
 
 
 def offsets_of(interval: Interval, plan: DrainPlan, cluster: Cluster) -> Ranges:
@@ -143,17 +176,18 @@ def _complete(
     state = read_state(application.lake.bronze(table.name), table=table.name)
     if state is None or state.ledger is None:
         return result
-    if task.undecodable:
+    if task.decodes:
         replay = TableReplay(application, table, registry=registry)
         replayed = replay.run(
-            waiting=task.undecodable, version=state.version, held=state.ledger, interval=task.interval
+            waiting=task.undecodable,
+            version=state.version,
+            held=state.ledger,
+            meant=in_interval(task.interval),
         )
         result = _joined(result, replayed)
     gone = _gone_within(application, table, task)
     if gone:
-        incomplete = IntervalIncompleteError(table=table.name, offsets=in_words(gone))
-        counts = {**result.counts, "gone": offsets_in(gone)}
-        raise UnfinishedError(task.described(replace(result, counts=counts))) from incomplete
+        raise task.incomplete(result, gone)
     return result
 
 

@@ -34,7 +34,7 @@ from cdc_lakehouse.lake.claims import claim_of_bronze
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.discovered import with_tables_of_the_lake
 from cdc_lakehouse.lake.interval import Interval
-from cdc_lakehouse.lake.lag import count_offsets, write_unread
+from cdc_lakehouse.lake.lag import Unread, count_offsets, read_unread, write_unread
 from cdc_lakehouse.lake.ledger import Ranges, by_topic, gaps_by_topic
 from cdc_lakehouse.lake.spans import in_words
 from cdc_lakehouse.lake.state import made_at
@@ -96,6 +96,7 @@ def look(
     application, refused, since = _discovered(application, cluster)
     asked, connectors = ask(application, cluster), ask_connectors()
     facts = cluster.facts({topic for table in application.tables for topic in table.topics})
+    remembered = _read_remembered(application)
 
     def look_at(table: Table) -> DrainTask | TableResult:
         _refuse_other_placeholder(application, table, connectors or {})
@@ -107,6 +108,7 @@ def look(
             session=session,
             by_pattern=table.name in by_pattern,
             since=since.get(table.name),
+            remembered=remembered.get(table.name),
         )
         plans[table.name] = plan
         if application.interval is not None:
@@ -114,9 +116,9 @@ def look(
         return _drain_task(table, plan, cluster=cluster)
 
     found = each_table(application, look_at, bootstrap=settings["bootstrap.servers"], at_once=LOOKS_AT_ONCE)
-    standing, unread = _find_ends(application, plans, facts)
+    standing, unread = _find_ends(application, plans, facts, remembered=remembered)
     left = times_to_loss(settings, facts, standing)
-    known = observe(application, asked, cluster=cluster, facts=facts, plans=plans)
+    known = observe(application, asked, cluster=cluster, facts=facts, plans=plans, connectors=connectors)
     arrivals = {
         table.name: arrival_of(
             table, known[table.name], asked=asked, connectors=connectors, plan=plans.get(table.name)
@@ -148,9 +150,11 @@ def _look_at_interval(
     application: Application, table: Table, plan: DrainPlan, interval: Interval, *, cluster: Cluster
 ) -> DrainTask | TableResult:
     """Return what the run has to do to make the interval complete, or the result where it is."""
-    plan, task = look_at_interval(application, plan, interval, cluster=cluster)
+    plan, task = look_at_interval(application, table, plan, interval, cluster=cluster)
     if plan.is_idle and task.is_done:
         return task.described(_idle(table, plan))
+    if plan.is_idle and task.can_do_nothing and not application.request.dry_run:
+        raise task.incomplete(_idle(table, plan), task.gone)
     facts = {"to_fill": plan.fill.offsets, "undecodable": task.undecodable}
     logger.info("interval planned", extra=facts)
     return DrainTask(table=table, plan=plan, cluster=cluster, interval=task)
@@ -182,12 +186,18 @@ def _warn_of_stopped_connectors(arrivals: Iterable[Arrival]) -> None:
 
 
 def _find_ends(
-    application: Application, plans: Mapping[str, DrainPlan], facts: ClusterFacts
+    application: Application,
+    plans: Mapping[str, DrainPlan],
+    facts: ClusterFacts,
+    *,
+    remembered: Unread,
 ) -> tuple[dict[str, Ends], dict[str, Ranges]]:
     """Return the end of each table, and what Kafka has behind it; write the latter for other jobs.
 
-    The log of a table that cannot be planned tells its end: its lag grows like that of any other.
+    The log of a table that cannot be planned tells its end: its lag grows like that of any other. Of its
+    topics that are gone, or that Kafka says nothing about, what was seen before is kept.
     """
+    present = {topic.source for topic in facts.topics.values()}
     standing: dict[str, Ends] = {}
     unread: dict[str, Ranges] = {}
     for table in application.tables:
@@ -198,12 +208,25 @@ def _find_ends(
         ledger = ledger_in_the_log(application, table)
         topics = [facts.topics[topic] for topic in table.topics if topic in facts.topics]
         standing[table.name], unread[table.name] = ends_of(ledger, table), held_behind(ledger, topics)
+        before = remembered.get(table.name, {})
+        kept = {source: partitions for source, partitions in before.items() if source not in present}
+        unread[table.name] = {**kept, **unread[table.name]}
     if not application.request.dry_run:
         groups = {table.group for table in application.tables}
         for group in groups:
             names = [table.name for table in application.tables if table.group == group]
             write_unread(application.lake.unread(group), {name: unread[name] for name in names})
     return standing, unread
+
+
+def _read_remembered(application: Application) -> Unread:
+    """Return what Kafka held unread at the last look, by table."""
+    groups = {table.group for table in application.tables}
+    return {
+        table: ranges
+        for group in groups
+        for table, ranges in read_unread(application.lake.unread(group)).items()
+    }
 
 
 def _told(

@@ -10,7 +10,7 @@ from cdc_lakehouse.bronze.decided import Named, decision_text, require_what_stan
 from cdc_lakehouse.bronze.incarnations import current_source
 from cdc_lakehouse.errors import KafkaMovedError, OffsetsLostError
 from cdc_lakehouse.kafka.facts import ClusterFacts, TopicFacts
-from cdc_lakehouse.lake.ledger import Ledger, Ranges, incarnations, topic_of
+from cdc_lakehouse.lake.ledger import Ledger, Ranges, incarnations, names_of, topic_of, unread
 from cdc_lakehouse.lake.progress import Progress, Span
 
 _NAME = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)/(?P<partition>[0-9]+):(?P<start>[0-9]+)-(?P<until>[0-9]+)")
@@ -40,13 +40,19 @@ def vanished(ledger: Ledger, facts: ClusterFacts) -> Ranges:
     return unread(ledger, (source for topic in gone if (source := current_source(ledger, topic)) is not None))
 
 
-def unread(ledger: Ledger, sources: Iterable[str]) -> Ranges:
-    """What Kafka was seen to hold of `sources` behind the ledger's end."""
-    found = {
-        source: {p: span for p, progress in ledger.sources[source].items() if (span := progress.unread)}
-        for source in sources
-    }
-    return {source: partitions for source, partitions in found.items() if partitions}
+def having_seen(ledger: Ledger, remembered: Ranges, *, facts: ClusterFacts) -> Ledger:
+    """Return the ledger that knows what an ingest that failed saw of topics that are gone since.
+
+    Kafka cannot be asked for their ends any more, and no commit states them.
+    """
+    present = {topic.source for topic in facts.topics.values()}
+    sources = {source: dict(partitions) for source, partitions in ledger.sources.items()}
+    for source, partitions in remembered.items():
+        if source in sources and source not in present and topic_of(source) not in facts.silent:
+            for partition, (start, until) in partitions.items():
+                progress = sources[source].get(partition) or Progress.begun(start, epoch=ledger.epoch)
+                sources[source][partition] = progress.having_seen(until)
+    return replace(ledger, sources=sources)
 
 
 def held_behind(ledger: Ledger | None, topics: Iterable[TopicFacts]) -> Ranges:
@@ -71,7 +77,7 @@ def is_given_up(ledger: Ledger, lost: Ranges, *, named: Named | None) -> bool:
         if lost:
             raise OffsetsLostError(table=ledger.table, decision=decision_text(ledger.table, names_of(lost)))
         return False
-    if not lost and named and all(_has_passed(ledger, name) for name in named):
+    if not lost and named and all(has_passed(ledger, name) for name in named):
         return False
     require_what_stands("accept_gap", table=ledger.table, named=named, standing=names_of(lost))
     return bool(lost)
@@ -87,16 +93,7 @@ def go_on_behind(ledger: Ledger, lost: Ranges) -> Ledger:
     return replace(ledger, sources=sources)
 
 
-def names_of(lost: Ranges) -> Named:
-    """Return `shop.public.orders/0:5-9` for offsets 5 to 8, and so on: a decision names exactly these."""
-    return frozenset(
-        f"{topic_of(source)}/{partition}:{start}-{until}"
-        for source, partitions in lost.items()
-        for partition, (start, until) in partitions.items()
-    )
-
-
-def _has_passed(ledger: Ledger, name: str) -> bool:
+def has_passed(ledger: Ledger, name: str) -> bool:
     """Return whether an incarnation of the topic was read to the end of the named offsets."""
     match = _NAME.fullmatch(name)
     if match is None:

@@ -40,6 +40,10 @@ class PartitionEpochs:
     """The newest offset whose event stands below the one before it."""
     life: int
     """The newest epoch that a person opened: places in the log below it are those of another life."""
+    reached: dict[int, int]
+    """Epoch -> the highest place in the log that its streamed events have or name, in earlier batches."""
+    forgotten: int = 0
+    """Places of epochs below it say nothing any more."""
     beginnings: list[Beginning] = field(default_factory=list)
     streamed: list[LogRun] = field(default_factory=list)
     """Runs of the stream that were taken."""
@@ -82,6 +86,7 @@ class PartitionEpochs:
             end=ends,
             turned=before.turned,
             life=max((epoch for _, epoch in before.epochs if epoch not in noticed), default=0),
+            reached=before.reached_places(),
             beginnings=list(before.beginnings),
         )
 
@@ -195,12 +200,18 @@ class PartitionEpochs:
         return highest <= since.commit
 
     def holds_behind(self, since: Since, *, below: int) -> bool:
-        """Return whether batches before this one have events that were sent behind a snapshot, in an epoch
+        """Return whether batches before this one have events that were sent behind a snapshot, in any epoch
         `below` that of its rows.
+
+        What was sent before it was committed by then, and stands below it. The first events of a slot name no
+        commit, so only their place tells.
         """
-        if _at(self.settled, self.before.end - 1) >= below:
-            return False
-        return _reaches_behind(self.before.log, since)
+        return any(epoch < below and place >= since.commit for epoch, place in self.reached.items())
+
+    def forget_places(self, *, below: int) -> None:
+        """Forget how far the log went in epochs `below`: the source went back since, and goes there again."""
+        self.forgotten = below
+        self.reached = {epoch: place for epoch, place in self.reached.items() if epoch >= below}
 
     def holds_newer_snapshot(self, taken: tuple[int, int], *, below: int) -> bool:
         """Return whether earlier batches hold rows of a later snapshot, in an epoch `below` that of this one.
@@ -247,7 +258,18 @@ class PartitionEpochs:
             beginnings=tuple(self.beginnings),
             log=None if ends_anew else self.log,
             turned=self.turned,
+            reached=tuple(sorted(self._collect_reached().items())),
         )
+
+    def _collect_reached(self) -> dict[int, int]:
+        """Return `reached` with the events of the batch. A run across a boundary counts for the older epoch:
+        at worst, a snapshot that is met later removes nothing."""
+        reached, boundaries = dict(self.reached), self._boundaries()
+        for run in self.streamed:
+            epoch = _at(boundaries, run.first)
+            if epoch >= self.forgotten:
+                reached[epoch] = max(reached.get(epoch, 0), run.row, run.commits[1])
+        return reached
 
     def _extend_log(self, run: LogRun) -> None:
         log = self.log

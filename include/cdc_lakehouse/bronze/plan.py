@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
-from cdc_lakehouse.bronze.ending import end_reading, is_not_missed
+from cdc_lakehouse.bronze.ending import describe_ending, end_reading, is_not_missed
 from cdc_lakehouse.bronze.fill_plan import NO_FILL, FillPlan, plan_fill
 from cdc_lakehouse.bronze.incarnations import sources_of
-from cdc_lakehouse.bronze.losses import aged_out, go_on_behind, is_given_up, told, unread, vanished
+from cdc_lakehouse.bronze.losses import aged_out, go_on_behind, is_given_up, told, vanished
 from cdc_lakehouse.bronze.start import NO_START, Start, Starts
 from cdc_lakehouse.errors import (
     KafkaMovedError,
@@ -24,9 +24,9 @@ from cdc_lakehouse.lake.ledger import (
     Ledger,
     Marks,
     Ranges,
-    ending_decision,
     incarnation_of,
     incarnations,
+    unread,
 )
 from cdc_lakehouse.lake.progress import Progress
 
@@ -220,7 +220,7 @@ def _found(ledger: Ledger, name: str, *, facts: ClusterFacts) -> TopicFacts:
     if name in facts.silent:
         raise TopicUnavailableError(table=ledger.table, topic=name, reason=facts.silent[name])
     if name not in facts.topics:
-        raise TopicMissingError(table=ledger.table, topic=name, decision=ending_decision(ledger))
+        raise TopicMissingError(table=ledger.table, topic=name, decision=describe_ending(ledger, facts))
     return facts.topics[name]
 
 

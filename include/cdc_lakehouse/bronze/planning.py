@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.decided import NOTHING, Decided, require_what_stands
 from cdc_lakehouse.bronze.incarnations import doubtful
+from cdc_lakehouse.bronze.losses import having_seen
 from cdc_lakehouse.bronze.plan import DrainPlan, never_read, plan_drain
 from cdc_lakehouse.bronze.standing import (
     after_edit,
@@ -26,7 +27,7 @@ from cdc_lakehouse.errors import LakehouseError, LedgerLostError, LogTornError, 
 from cdc_lakehouse.kafka.cluster import Cluster
 from cdc_lakehouse.kafka.facts import ClusterFacts
 from cdc_lakehouse.lake.damage import heal_torn_log, refuse_missing_files
-from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger
+from cdc_lakehouse.lake.ledger import Ends, Kind, Ledger, Ranges
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.state import (
@@ -63,11 +64,12 @@ def plan_table(
     session: SessionOf | None,
     by_pattern: bool = False,
     since: datetime | None = None,
+    remembered: Ranges | None = None,
 ) -> DrainPlan:
     """`session` is None for whoever only looks: a table whose rows must be asked is left to the job.
 
     Topics `by_pattern` may come and go. `since` is the moment at which the pipeline discovered its first
-    table, for a table that was discovered later.
+    table, for a table that was discovered later. `remembered` is what Kafka held unread at the last look.
     """
     decided = Decided.about(table.name, application.request)
     empty = Ledger(
@@ -75,17 +77,17 @@ def plan_table(
     )
     uri = application.lake.bronze(table.name)
 
-    def planned(ledger: Ledger, healed: Mapping[str, Any], turned: Ends | None = None) -> DrainPlan:
+    def planned(stated: Ledger, healed: Mapping[str, Any], turned: Ends | None = None) -> DrainPlan:
+        ledger = having_seen(stated, remembered or {}, facts=facts)
         unread = never_read(ledger, table.topics, facts=facts) if application.drains else ()
         joins, setting = bool(ledger.sources), application.pipeline.start
+        start = start_of(setting, unread, cluster=cluster, joins=joins, since=since) if unread else NO_START
         cut = cluster.cut_logs(doubtful(ledger, table.topics, facts=facts, idle_too=decided.fill_gaps))
         return plan_drain(
             ledger,
             table.topics,
             facts=replace(facts, cut=cut),
-            start=start_of(setting, unread, cluster=cluster, joins=joins, since=since)
-            if unread
-            else NO_START,
+            start=start,
             decided=decided,
             healed=healed,
             by_pattern=by_pattern,

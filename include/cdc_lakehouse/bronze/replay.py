@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.application.application import Application
@@ -25,9 +25,9 @@ from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.plans import DecodePlans
 from cdc_lakehouse.lake.bronze_schema import table_schema
 from cdc_lakehouse.lake.cases import waits
-from cdc_lakehouse.lake.coordinates import in_interval, with_topic_id
-from cdc_lakehouse.lake.interval import Interval
+from cdc_lakehouse.lake.coordinates import with_topic_id
 from cdc_lakehouse.lake.ledger import Ledger, Ranges
+from cdc_lakehouse.lake.quarantine import ERROR
 from cdc_lakehouse.registry.client import SchemaRegistry
 
 logger = logging.getLogger(__name__)
@@ -42,25 +42,18 @@ class TableReplay:
         self._registry = registry
         self._uri = application.lake.bronze(table.name)
 
-    def run(
-        self, *, waiting: int, version: int, held: Ledger, interval: Interval | None = None
-    ) -> TableResult:
+    def run(self, *, waiting: int, version: int, held: Ledger, meant: Column | None = None) -> TableResult:
         """Decode again what `version`, whose ledger is `held`, has undecoded: `waiting` records.
 
-        With an `interval` only its records.
+        With `meant`, a condition on rows of bronze with a `topic_id`, only those of its records.
         """
         started = time.monotonic()
         session = self._application.spark.isolated()
-        bronze = session.read.format("delta").option("versionAsOf", version).load(self._uri)
-        decoder = TableDecoder(
-            self._application, self._table, registry=self._registry, existing=bronze.schema, quarantined=True
-        )
-        wanted = waits(bronze) if interval is None else waits(bronze) & in_interval(interval)
-        records = _as_kafka_gave_them(with_topic_id(bronze).where(wanted))
+        records, decoder = self._records(session, version, meant)
         attempt = self._application.attempt
 
         def decode(plans: DecodePlans, *, wide: bool) -> tuple[DataFrame, list[Row]]:
-            rows = _decodable(records, plans, attempt=attempt, wide=wide).persist()
+            rows = _decoded(records, plans, attempt=attempt, wide=wide, only_sound=True).persist()
             try:
                 return rows, rows.select(*PLACE).collect()
             except Exception:
@@ -93,6 +86,34 @@ class TableReplay:
             registry=decoder.registry,
         )
 
+    def preview(self, *, version: int, held: Ledger, meant: Column | None = None) -> dict[str | None, int]:
+        """Return how many records would decode now (under None), and how many would not, by code.
+
+        Bronze stays as it is.
+        """
+        records, decoder = self._records(self._application.spark.isolated(), version, meant)
+        attempt = self._application.attempt
+
+        def decode(plans: DecodePlans, *, wide: bool) -> list[Row]:
+            rows = _decoded(records, plans, attempt=attempt, wide=wide, only_sound=False)
+            counts: list[Row] = rows.groupBy(F.col(f"{ERROR}.code").alias("code")).count().collect()
+            return counts
+
+        rows = decoder.decoded(decode, batch=_all_of(held), topic_ids={})
+        return {row["code"]: row["count"] for row in rows}
+
+    def _records(
+        self, session: SparkSession, version: int, meant: Column | None
+    ) -> tuple[DataFrame, TableDecoder]:
+        """Return the records that are to be decoded again, and what decodes them."""
+        bronze = session.read.format("delta").option("versionAsOf", version).load(self._uri)
+        decoder = TableDecoder(
+            self._application, self._table, registry=self._registry, existing=bronze.schema, quarantined=True
+        )
+        rows = with_topic_id(bronze)
+        wanted = waits(rows) if meant is None else waits(rows) & meant
+        return _as_kafka_gave_them(rows.where(wanted)), decoder
+
 
 def _place(row: Row) -> Place:
     return row["topic"], row["partition"], row["offset"], row["topic_id"]
@@ -109,15 +130,17 @@ def _as_kafka_gave_them(rows: DataFrame) -> DataFrame:
     )
 
 
-def _decodable(records: DataFrame, plans: DecodePlans, *, attempt: str, wide: bool) -> DataFrame:
-    """Bronze rows of the records that decode now."""
+def _decoded(
+    records: DataFrame, plans: DecodePlans, *, attempt: str, wide: bool, only_sound: bool
+) -> DataFrame:
+    """Return bronze rows of the records; `only_sound` those that decode now."""
     shared = records.sparkSession.sparkContext.broadcast(plans)
-    decode = _decoder(shared, stamp_of(attempt))
+    decode = _decoder(shared, stamp_of(attempt), only_sound=only_sound)
     return for_python(records, wide=wide, more=("topic_id",)).mapInArrow(decode, table_schema(plans.columns))
 
 
 def _decoder(
-    shared: Broadcast[DecodePlans], stamp: Mapping[str, pa.Scalar]
+    shared: Broadcast[DecodePlans], stamp: Mapping[str, pa.Scalar], *, only_sound: bool
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     driver = installed()
 
@@ -127,7 +150,8 @@ def _decoder(
             for records, rows, _seconds in decoded_parts(batch, shared.value, stamp=stamp):
                 place = rows.schema.get_field_index("topic_id")
                 replayed = rows.set_column(place, rows.schema.field(place), records.column("topic_id"))
-                yield replayed.filter(replayed.column("decode_error").is_null())
+                sound = replayed.column(ERROR).is_null()
+                yield replayed.filter(sound) if only_sound else replayed
 
     return decode
 

@@ -54,13 +54,26 @@ def recovered(empty: Ledger, held: Present, *, step: int) -> tuple[Ledger, dict[
 def after_restore(state: TableState, ours: Ledger) -> tuple[Ledger, dict[str, Any]]:
     """In place of `ours` the ledger of the version whose data is back: what came behind is read again."""
     back = state.restored.ledger if state.restored is not None else None
-    sources = {
-        source: {p: _rewound(progress, back, source, p) for p, progress in partitions.items()}
-        for source, partitions in ours.sources.items()
-    }
-    counted = _restart_count(state.seq)
-    back_at = replace(ours, seq=state.seq, sources=sources, untold=state.seq + 1, counted=counted)
-    return back_at, _acknowledged(state.foreign)
+    try:
+        return went_back(ours, back, step=state.seq), _acknowledged(state.foreign)
+    except ValueError as exc:
+        problem = f"version {state.foreign[0].restored} holds rows of another source epoch ({exc})"
+        raise ForeignRowsError(table=ours.table, ours=state.stated or 0, problem=problem) from exc
+
+
+def went_back(ours: Ledger, back: Ledger | None, *, step: int) -> Ledger:
+    """Return the ledger of a table that has the rows of a version again whose ledger is `back`.
+
+    `ours` is its newest ledger, and `step` its newest step. Without `back` nothing was read then. Raise
+    `ValueError` for a version ahead of `ours` whose rows would be of other source epochs by now.
+    """
+    then: Sources = {} if back is None else back.sources
+    sources: dict[str, dict[int, Progress]] = {}
+    for source in {**ours.sources, **then}:
+        partitions, restored = ours.sources.get(source, {}), then.get(source, {})
+        sources[source] = {p: _restored(progress, restored.get(p)) for p, progress in partitions.items()}
+        sources[source] |= {p: restored[p] for p in restored.keys() - partitions.keys()}
+    return replace(ours, seq=step, sources=sources, untold=step + 1, counted=_restart_count(step))
 
 
 def after_edit(state: TableState, ours: Ledger, found: Difference) -> tuple[Ledger, dict[str, Any]]:
@@ -133,11 +146,9 @@ def _restart_count(step: int) -> tuple[int, int]:
     return max(step, 1), 0
 
 
-def _rewound(ours: Progress, back: Ledger | None, source: str, partition: int) -> Progress:
-    """To where the version that is back had read; to its first record, where that had not begun yet."""
-    known: Sources = {} if back is None else back.sources
-    then = known.get(source, {}).get(partition)
-    return ours.rewound(ours.floor, gaps=()) if then is None else ours.rewound(then.end, gaps=then.gaps)
+def _restored(now: Progress, then: Progress | None) -> Progress:
+    """Return where the version that is back had read; the first record, where that had not begun yet."""
+    return now.rewound(now.floor, gaps=()) if then is None else now.restored(then)
 
 
 def _held_end(found: Difference, source: str, partition: int, before: Progress) -> int:

@@ -58,7 +58,7 @@ class TableDecoder:
         archive = SchemaArchive(application.lake.schemas(registry.name))
         self._writers = WriterSchemas(self._registry, archive, table=table.name)
         self._wide = False
-        self._placeholder = application.pipeline.unavailable_value_placeholder
+        self._placeholders = application.pipeline.unavailable_value_placeholder
         self._accepts_unproven = application.pipeline.unproven_source
         self._known: KnownSchemas = resolve_subjects(
             self._writers,
@@ -140,6 +140,6 @@ class TableDecoder:
             topic_ids=topic_ids,
             keep_raw=self._table.raw is Raw.ALWAYS,
             dropped=self._known.dropped,
-            placeholder=self._placeholder,
+            placeholders=self._placeholders,
             null_if_out_of_range=self._table.out_of_range is OutOfRange.AS_NULL,
         )

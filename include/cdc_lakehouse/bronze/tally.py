@@ -29,7 +29,7 @@ class Tally:
     spans: dict[_Place, Span] = field(default_factory=dict)
     timestamps: tuple[int, int] | None = None
     without_timestamp: int = 0
-    newest_commit: int | None = None
+    commits: tuple[int, int] | None = None
     out_of_range: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     bad_rows: dict[str, list[BadRow]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Tally:
             spans=tuple(self.spans.values()),
             timestamps=self.timestamps,
             without_timestamp=self.without_timestamp,
-            newest_commit=self.newest_commit,
+            commits=self.commits,
             out_of_range=self.out_of_range,
             errors_by_code=dict(self.errors),
             bad_rows={code: tuple(rows) for code, rows in self.bad_rows.items()},
@@ -128,14 +128,8 @@ class Tally:
     def _add_times(self, rows: pa.RecordBatch) -> None:
         times = rows.column("kafka_timestamp")
         self.without_timestamp += times.null_count
-        bounds = _bounds(times)
-        if bounds is not None:
-            known = self.timestamps or bounds
-            self.timestamps = min(known[0], bounds[0]), max(known[1], bounds[1])
-        commits = _bounds(pc.struct_field(rows.column("source"), "ts"))
-        if commits is not None:
-            known_commit = commits[1] if self.newest_commit is None else self.newest_commit
-            self.newest_commit = max(known_commit, commits[1])
+        self.timestamps = _widened(self.timestamps, _bounds(times))
+        self.commits = _widened(self.commits, _bounds(pc.struct_field(rows.column("source"), "ts")))
 
     def _add_errors(self, bad: pa.RecordBatch) -> None:
         codes = pc.struct_field(bad.column("decode_error"), "code").to_pylist()
@@ -144,6 +138,13 @@ class Tally:
             first = self.bad_rows.setdefault(code, [])
             if len(first) < BAD_ROWS_SHOWN:
                 first.append(BadRow(*(bad.column(name)[place].as_py() for name in _SHOWN)))
+
+
+def _widened(bounds: tuple[int, int] | None, others: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return bounds around both; None where there is neither."""
+    if bounds is None or others is None:
+        return bounds or others
+    return min(bounds[0], others[0]), max(bounds[1], others[1])
 
 
 def _by_place(rows: pa.RecordBatch) -> Iterator[tuple[_Place, pa.RecordBatch]]:

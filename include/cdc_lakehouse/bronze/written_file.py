@@ -71,8 +71,8 @@ class WrittenFile:
     timestamps: tuple[int, int] | None = None
     """Oldest and newest `kafka_timestamp` in microseconds, where any record has one."""
     without_timestamp: int = 0
-    newest_commit: int | None = None
-    """The newest `source.ts` in microseconds."""
+    commits: tuple[int, int] | None = None
+    """Oldest and newest `source.ts` in microseconds, where any record has one."""
     out_of_range: int = 0
     errors_by_code: Mapping[str, int] = field(default_factory=dict)
     bad_rows: Mapping[str, tuple[BadRow, ...]] = field(default_factory=dict)
@@ -92,12 +92,13 @@ class WrittenFile:
     @classmethod
     def from_json(cls, text: str) -> WrittenFile:
         document = json.loads(text)
-        timestamps = document["timestamps"]
+        timestamps, commits = document["timestamps"], document["commits"]
         return cls(
             **{
                 **document,
                 "spans": tuple(Span(**each) for each in document["spans"]),
                 "timestamps": None if timestamps is None else (timestamps[0], timestamps[1]),
+                "commits": None if commits is None else (commits[0], commits[1]),
                 "bad_rows": {
                     code: tuple(BadRow(**each) for each in rows)
                     for code, rows in document["bad_rows"].items()
@@ -125,6 +126,9 @@ class WrittenFile:
         told = _told_timestamps(self.timestamps)
         if told is not None:
             least["kafka_timestamp"], most["kafka_timestamp"] = told
+        committed = _told_timestamps(self.commits)
+        if committed is not None:
+            least["source"], most["source"] = ({"ts": moment} for moment in committed)
         nulls: dict[str, Any] = {"topic": 0, "partition": 0, "offset": 0}
         nulls["kafka_timestamp"] = self.without_timestamp
         # How many records of it are in quarantine, for whoever counts them without opening the file.

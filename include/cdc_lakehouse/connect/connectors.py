@@ -7,7 +7,7 @@ whole: of a trace the names of its exceptions are kept, of the settings single k
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,13 +61,12 @@ class Connector:
         value = self.settings.get(name, default)
         return None if "${" in value else value
 
-    def refuse_other_placeholder(self, expected: str, *, table: str) -> None:
-        """Raise `PlaceholderDiffersError` where the connector sends another placeholder than is expected."""
+    def refuse_other_placeholder(self, expected: Sequence[str], *, table: str) -> None:
+        """Raise `PlaceholderDiffersError` where the connector sends a placeholder that is not expected."""
         sent = self.setting(PLACEHOLDER_SETTING, PLACEHOLDER)
-        if sent is not None and placeholder_bytes(sent) != placeholder_bytes(expected):
-            raise PlaceholderDiffersError(
-                table=table, connector=self.name, sent=repr(sent), expected=repr(expected)
-            )
+        if sent is not None and placeholder_bytes(sent) not in map(placeholder_bytes, expected):
+            names = ", ".join(map(repr, expected))
+            raise PlaceholderDiffersError(table=table, connector=self.name, sent=repr(sent), expected=names)
 
     @property
     def problem(self) -> str | None:

@@ -119,7 +119,7 @@ def bronze_of_columns(
 
 
 def _bronze(batch: pa.RecordBatch, parts: Mapping[str, pa.Array], plans: DecodePlans) -> pa.RecordBatch:
-    after, unavailable = _without_placeholders(parts["after"], plans.placeholder)
+    after, unavailable = _without_placeholders(parts["after"], plans.placeholders)
     columns = {
         **parts,
         **{name: batch.column(name) for name in ("topic", "partition", "offset")},
@@ -214,12 +214,12 @@ def _assembled(children: list[pa.Array], type_: pa.StructType, *, missing: list[
     return pa.StructArray.from_arrays(children, fields=list(type_), mask=pa.array(missing, pa.bool_()))
 
 
-def _without_placeholders(after: pa.StructArray, placeholder: str) -> tuple[pa.Array, pa.Array]:
+def _without_placeholders(after: pa.StructArray, placeholders: Sequence[str]) -> tuple[pa.Array, pa.Array]:
     """Null instead of each placeholder, and per row the names of those columns (`cdc-semantics` §3)."""
     names: dict[int, list[str]] = {}
     children = []
     for field, child in zip(after.type, after.flatten(), strict=True):
-        found = is_unavailable(child, placeholder=placeholder)
+        found = is_unavailable(child, placeholders=placeholders)
         if found.any():
             names_of = found.nonzero()[0].tolist()
             children.append(pc.if_else(pa.array(found), pa.scalar(None, field.type), child))

@@ -7,7 +7,10 @@ was acknowledged last, while older ones of other partitions may still wait.
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+_SIGNAL = "incremental_snapshot_collections_correlation_id"
 
 
 def server_of(key: Any) -> str | None:
@@ -27,3 +30,15 @@ def complete_up_to(offset: Any) -> int | None:
         case {"lsn_commit": int(position), **others} if not others.get("snapshot"):
             return position
     return None
+
+
+def snapshots_under_way(offset: Any) -> frozenset[str]:
+    """Return the ids of the signals whose incremental snapshots had not ended at a record with this offset.
+
+    A connector that does not name a signal for each table names one for all.
+    """
+    match offset:
+        case {"incremental_snapshot_collections": str(text), **others}:
+            signal = others.get("incremental_snapshot_correlation_id")
+            return frozenset(str(each.get(_SIGNAL, signal)) for each in json.loads(text))
+    return frozenset()

@@ -20,3 +20,5 @@ ROW_OPERATIONS = frozenset({Operation.CREATE, Operation.UPDATE, Operation.DELETE
 """Operations that concern exactly one row."""
 IMAGES = frozenset({Operation.CREATE, Operation.UPDATE, Operation.READ})
 """Operations that tell what the row is."""
+ERASED = "erased"
+"""`op` of a bronze row whose values were taken out for good (decision 0062). Debezium sends no such event."""

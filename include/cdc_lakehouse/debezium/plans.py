@@ -34,5 +34,5 @@ class DecodePlans:
     """A value that its column cannot hold becomes NULL and spares its record (`out_of_range: as_null`)."""
     dropped: frozenset[str] = frozenset()
     """Columns of the source that the table leaves out (`drop_columns`): passed over, not decoded."""
-    placeholder: str = PLACEHOLDER
-    """The connector's `unavailable.value.placeholder` (`cdc-semantics` §3)."""
+    placeholders: tuple[str, ...] = (PLACEHOLDER,)
+    """What the connector's `unavailable.value.placeholder` is, or was before (`cdc-semantics` §3)."""

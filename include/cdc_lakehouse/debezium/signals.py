@@ -25,14 +25,28 @@ _SHOWN_BY = {
 }
 
 
+MOST_DATA = 2048
+"""Characters of a signal's data that the table of signals takes, as Debezium's manual declares it."""
+
+
+def snapshot_data(kind: SnapshotKind, relations: Iterable[str], *, condition: str | None = None) -> str:
+    """Return the data of an `execute-snapshot` signal; with `condition` only of rows that meet it."""
+    names = list(relations)
+    data: dict[str, object] = {"data-collections": names, "type": kind.value}
+    if condition is not None:
+        data["additional-conditions"] = [{"data-collection": name, "filter": condition} for name in names]
+    return json.dumps(data)
+
+
 def snapshot_advice(kind: SnapshotKind, topics: Iterable[str], *, signals: str) -> str:
     """Return the statement for the source database, and how to see its effect; `signals` is its table."""
     # A topic that is not named after its table: the person has to.
     relations = [prefix_and_relation(topic)[1] or "<schema>.<table>" for topic in topics]
-    data = json.dumps({"data-collections": relations, "type": kind.value})
+    data = snapshot_data(kind, relations)
     values = f"(gen_random_uuid(), 'execute-snapshot', '{data}')"
     statement = f"INSERT INTO {signals} VALUES {values};"  # noqa: S608 - a person executes it
     return (
-        f"The signal, in the source database: {statement} It ran if {_SHOWN_BY[kind]}. If not, look for the "
-        "table in Kafka Connect's log: mostly the connector's role may not SELECT it (`make check` says so)."
+        f"By hand, the signal in the source database: {statement} It ran if {_SHOWN_BY[kind]}. If not, look "
+        "for the table in Kafka Connect's log: mostly the connector's role may not SELECT it (`make check` "
+        "says so)."
     )

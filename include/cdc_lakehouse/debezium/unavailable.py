@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -19,12 +20,12 @@ PLACEHOLDER_SETTING = "unavailable.value.placeholder"
 _NUMBER_LISTS = (pa.int16(), pa.int32(), pa.int64(), pa.date32())
 
 
-def is_unavailable(column: pa.Array, *, placeholder: str = PLACEHOLDER) -> np.ndarray:
-    """Per value, whether it is the placeholder in the spelling of the column's type; null is not."""
+def is_unavailable(column: pa.Array, *, placeholders: Iterable[str] = (PLACEHOLDER,)) -> np.ndarray:
+    """Per value, whether it is one of the placeholders in a spelling of the column's type; null is not."""
     nothing = np.zeros(len(column), dtype=bool)
     if column.null_count == len(column):
         return nothing
-    spellings = _spellings(column.type, placeholder_bytes(placeholder))
+    spellings = [each for text in placeholders for each in _spellings(column.type, placeholder_bytes(text))]
     if not spellings:
         return nothing
     if pa.types.is_nested(column.type):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from cdc_lakehouse.lake.place import Place
+from cdc_lakehouse.lake.place import Place, newest
 
 Reached = tuple[int, int]
 """(source epoch, commit before the event): coarse, for a first look at what comes next."""
@@ -18,6 +18,17 @@ class NewestWriter(NamedTuple):
     schema: int
     reached: Reached
     """Place of that event."""
+
+
+class Sweep(NamedTuple):
+    """A place that every row of the source stands behind: a snapshot that a person asked for has read all of
+    them there (decision 0060). What stands before it is gone."""
+
+    place: Place
+    at: str
+    """Time of the source's clock at that place, in ISO form."""
+    plan: str
+    """Digest of the plan that a person approved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +49,25 @@ class Applied:
     """Topic -> its newest writer, in a table of several topics: a merge may have events of one only."""
     filled: tuple[str, ...] = ()
     """Columns that were added with a default and filled in all rows."""
+    sweeps: tuple[Sweep, ...] = ()
+    """Oldest first. Unlike what `cleared` takes away they say nothing about values: a row that stands behind
+    one of them is the same row as before it."""
     follows: int | None = None
     """The version of silver that the step was made for: it knows nothing of what others did behind it."""
+
+    @property
+    def swept(self) -> Place | None:
+        return newest(*(sweep.place for sweep in self.sweeps))
+
+    @property
+    def gone_before(self) -> Place | None:
+        """Return the place before which no row is left, for whatever reason."""
+        return newest(self.cleared, self.swept)
+
+    def with_sweeps(self, sweeps: Sequence[Sweep]) -> Applied:
+        """Return the same with `sweeps`, those that it has already once."""
+        new = [sweep for sweep in sweeps if sweep not in self.sweeps]
+        return replace(self, sweeps=(*self.sweeps, *new))
 
     @property
     def top(self) -> Reached | None:
@@ -60,6 +88,7 @@ class Applied:
             **({"dropped": dict(self.dropped)} if self.dropped else {}),
             **({"writers": self.writers} if self.writers else {}),
             **({"filled": list(self.filled)} if self.filled else {}),
+            **({"sweeps": self.sweeps} if self.sweeps else {}),
         }
 
     @classmethod
@@ -80,7 +109,13 @@ class Applied:
                 for topic, (schema, reached) in document.get("writers", {}).items()
             },
             filled=tuple(document.get("filled", ())),
+            sweeps=tuple(map(_sweep, document.get("sweeps", ()))),
         )
+
+
+def _sweep(document: Sequence[Any]) -> Sweep:
+    (position, tx_id), at, plan = document
+    return Sweep(Place(tuple(position), tx_id), at, plan)
 
 
 def _pair(document: Sequence[int] | None) -> Reached | None:

@@ -123,8 +123,10 @@ class RunningAttempt:
             logger.warning("record of the attempt not written", extra={"sentence": str(exc)})
 
 
-def read_attempts(lake: Lake, *, longest: timedelta) -> dict[str, AttemptRecord]:
-    """Attempt -> its record.
+def read_attempts(
+    lake: Lake, *, longest: timedelta, began_after: datetime | None = None
+) -> dict[str, AttemptRecord]:
+    """Attempt -> its record, of all attempts or of those that `began_after` a moment.
 
     A file that holds none may be that of a running attempt, which writes it again within minutes. So its
     attempt counts as alive until the file is as old as the `longest` that Airflow lets an attempt run, and
@@ -133,7 +135,11 @@ def read_attempts(lake: Lake, *, longest: timedelta) -> dict[str, AttemptRecord]
     records = {}
     for file in files.listed_files(lake.attempts):
         if file.name.endswith(_SUFFIX) and not file.name.startswith("."):
-            name, text = file.name.removesuffix(_SUFFIX), files.read_text_if_there(file.uri)
+            name = file.name.removesuffix(_SUFFIX)
+            began = began_at(name)
+            if began_after is not None and began is not None and began <= began_after:
+                continue
+            text = files.read_text_if_there(file.uri)
             if text is not None:
                 records[name] = _parsed(text) or _told_by_file(name, file.modified, longest=longest)
     return records

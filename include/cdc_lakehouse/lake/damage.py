@@ -156,7 +156,7 @@ def heal_beside_silver(lake: Lake, table: str) -> None:
     listing = None if is_object_store(uri) else _list_log(uri)
     torn = () if listing is None else _torn_files(uri, listing)
     if any(_COMMIT.fullmatch(name) or _CHECKSUM.fullmatch(name) for name in torn):
-        _set_log_aside(uri, table=table)
+        set_log_aside(uri, table=table)
     else:
         heal_torn_log(uri, table=table)
 
@@ -173,7 +173,7 @@ def was_set_aside(uri: str) -> bool:
     return any(info.base_name.startswith(_ASIDE) for info in found)
 
 
-def _set_log_aside(uri: str, *, table: str) -> None:
+def set_log_aside(uri: str, *, table: str) -> None:
     """Then there is no table, until somebody makes it in the same folder. VACUUM takes its data files."""
     filesystem, folder = filesystem_of(uri)
     try:

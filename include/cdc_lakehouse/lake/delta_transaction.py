@@ -146,6 +146,13 @@ def _first_line(name: str, message: str | None) -> str:
     return f"{name}: {lines[0] if lines else 'no message'}"
 
 
+def _removal_of(add: Mapping[str, Any], *, at: int) -> dict[str, Any]:
+    """Return the action that takes a file out of the table; `at` is in milliseconds since 1970 UTC."""
+    names = ("path", "partitionValues", "size", "tags", "deletionVector", "stats")
+    facts = {name: add[name] for name in names if name in add}
+    return {**facts, "deletionTimestamp": at, "dataChange": True, "extendedFileMetadata": True}
+
+
 def create_table(
     session: SparkSession, uri: str, *, schema: StructType, properties: Mapping[str, str]
 ) -> bool:
@@ -253,15 +260,42 @@ class DeltaTransaction:
         self._transaction.updateMetadata(self._action(document), False)
         return True
 
+    def actions_back_to(self, version: int) -> list[dict[str, Any]]:
+        """Return the actions after which the table has the files of `version`, with their deletion vectors.
+
+        They name files, and write none: those of `version` must still be there.
+        """
+        log = self._transaction.deltaLog()
+        none = self._jvm.scala.Option.empty()
+        then = self._adds_of(log.getSnapshotAt(version, none, none, False))
+        now = self._adds_of(self._transaction.snapshot())
+        removed_at = time.time_ns() // 1_000_000
+        removals = [_removal_of(add, at=removed_at) for place, add in now.items() if place not in then]
+        additions = [{**add, "dataChange": True} for place, add in then.items() if place not in now]
+        return [*({"remove": each} for each in removals), *({"add": each} for each in additions)]
+
+    def _adds_of(self, snapshot: JavaObject) -> dict[tuple[str, str], dict[str, Any]]:
+        """Return the files of a snapshot by path and deletion vector."""
+        adds = (json.loads(text) for text in snapshot.allFiles().toJSON().collectAsList())
+        return {(add["path"], json.dumps(add.get("deletionVector"), sort_keys=True)): add for add in adds}
+
     def commit(
-        self, files: Iterable[DataFile], versions: Mapping[str, int], *, metadata: str, step: int
+        self,
+        files: Iterable[DataFile],
+        versions: Mapping[str, int],
+        *,
+        metadata: str,
+        step: int,
+        more: Iterable[Mapping[str, Any]] = (),
     ) -> int:
         """Add `files`, set transaction ids and leave `metadata`; the version that this made.
 
-        Not to be repeated: who wants to try again starts anew.
+        `more` are further actions, like those of `actions_back_to`. Not to be repeated: another try needs
+        another transaction.
         """
-        actions = [file.action() for file in files]
+        actions: list[Mapping[str, Any]] = [file.action() for file in files]
         actions += [{"txn": {"appId": name, "version": number}} for name, number in versions.items()]
+        actions += more
         converters = self._jvm.scala.jdk.javaapi.CollectionConverters
         in_java = self._jvm.java.util.ArrayList()
         for action in actions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from cdc_lakehouse.config.models import Discover, Pipeline, Table
 from cdc_lakehouse.config.values import NAME_PATTERN
@@ -29,6 +30,36 @@ def with_tables_of_the_lake(pipeline: Pipeline, *, root: str) -> Pipeline:
     names = [name for name in folders if name not in listed and re.fullmatch(NAME_PATTERN, name)]
     found = [table for name in names if (table := _table(pipeline, discover, lake, name)) is not None]
     return pipeline.model_copy(update={"tables": (*pipeline.tables, *found)})
+
+
+def tables_left_in_the_lake(pipeline: Pipeline, names: Iterable[str], *, root: str) -> tuple[Table, ...]:
+    """Return those of `names` that the pipeline does not have, and of which the lake holds a folder.
+
+    The record of a repair is such a folder: it outlives the table. Their topics are those of bronze, if there
+    is one.
+    """
+    lake, known = Lake(root=root, pipeline=pipeline.name), {table.name for table in pipeline.tables}
+    unknown = [name for name in names if name not in known and re.fullmatch(NAME_PATTERN, name)]
+    kept = [name for name in unknown if any(map(_is_folder, _folders_of(lake, name)))]
+    return tuple(Table(name=name, topics=_topics_of_bronze(lake, name) or (name,)) for name in kept)
+
+
+def _folders_of(lake: Lake, table: str) -> tuple[str, ...]:
+    return lake.bronze(table), lake.silver(table), lake.repairs(table)
+
+
+def _is_folder(uri: str) -> bool:
+    parent, _, name = uri.rpartition("/")
+    return any(folder.name == name for folder in files.folders(parent))
+
+
+def _topics_of_bronze(lake: Lake, name: str) -> tuple[str, ...]:
+    """Return no topics for a bronze that is not there, or that cannot be read."""
+    try:
+        ledger = _ledger(lake, name)
+    except LakehouseError:
+        return ()
+    return () if ledger is None else _topics(ledger)
 
 
 def _table(pipeline: Pipeline, discover: Discover, lake: Lake, name: str) -> Table | None:

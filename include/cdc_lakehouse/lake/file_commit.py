@@ -7,7 +7,7 @@ partition must stand where the ledger says. Who loses commits nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -24,6 +24,7 @@ from cdc_lakehouse.lake.delta_transaction import DataFile, DeltaTransaction, Ref
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger, partition_id, transaction_ids
 from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.versions import missing_files
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,45 @@ def commit_files(
     behind it. A second call with the same step commits nothing: it raises `SupersededError`, or returns the
     version of its first call where that was the newest step still.
     """
+
+    def commit(transaction: DeltaTransaction) -> int:
+        transaction.evolve(schema)
+        _refuse_missing(uri, files, table=after.table)
+        return transaction.commit(files, transaction_ids(after), metadata=after.to_json(), step=after.seq)
+
+    return _commit_step(session, uri, commit, before=before, after=after, known=known)
+
+
+def commit_version_again(
+    session: SparkSession, uri: str, *, version: int, before: Ledger, after: Ledger, known: int | None = None
+) -> int:
+    """Give the table the rows of `version` again, state `after`, and return the version that has them.
+
+    No data is written; columns that the table got since stay. `known` and a second call are as in
+    `commit_files`.
+    """
+
+    def commit(transaction: DeltaTransaction) -> int:
+        actions = transaction.actions_back_to(version)
+        gone = missing_files(uri, version)
+        if gone:
+            raise FilesGoneError(table=after.table, count=len(gone), first=gone[0])
+        ids = transaction_ids(after)
+        return transaction.commit([], ids, metadata=after.to_json(), step=after.seq, more=actions)
+
+    return _commit_step(session, uri, commit, before=before, after=after, known=known)
+
+
+def _commit_step(
+    session: SparkSession,
+    uri: str,
+    commit: Callable[[DeltaTransaction], int],
+    *,
+    before: Ledger,
+    after: Ledger,
+    known: int | None,
+) -> int:
+    """Return the version that `commit` made of a table that stands at `before`; give way to other commits."""
     reason = ""
     for _ in range(_TRIES):
         try:
@@ -54,9 +94,7 @@ def commit_files(
             if transaction.read_version != known and (made := _made(uri, after)) is not None:
                 return made
             _refuse_unless_next(transaction, uri, before=before, after=after)
-            transaction.evolve(schema)
-            _refuse_missing(uri, files, table=after.table)
-            return transaction.commit(files, transaction_ids(after), metadata=after.to_json(), step=after.seq)
+            return commit(transaction)
         except LakehouseError:
             raise
         except Exception as exc:

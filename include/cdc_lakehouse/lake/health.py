@@ -4,10 +4,30 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from cdc_lakehouse.lake.snapshot import newest_snapshot
+from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot
 
-SMALL_FILE = 16 * 2**20
-"""Bytes. Below, opening a file costs more than reading it."""
+_LEAST_TARGET = 128 * 2**20
+_MOST_TARGET = 2**30
+_FILES_OF_A_LARGE_TABLE = 256
+_TARGETS_OF_A_SMALL_FILE = 4
+
+
+def target_file_size(table_bytes: int) -> int:
+    """Return the size that files of a table should have: 128 MiB up to 64 GiB of it, 1 GiB from 256 GiB on.
+
+    It is a power of two, so that a table that grows seldom gets another one.
+    """
+    wanted = table_bytes // _FILES_OF_A_LARGE_TABLE
+    return min(max(_LEAST_TARGET, 1 << max(wanted.bit_length() - 1, 0)), _MOST_TARGET)
+
+
+def small_file_size(table_bytes: int) -> int:
+    """Return the size below which a file is small: a quarter of the target.
+
+    OPTIMIZE packs files of up to this size until the next one would exceed the target. So what it leaves has
+    three quarters of it, but for the last file, and is not small when the table has grown to the next target.
+    """
+    return target_file_size(table_bytes) // _TARGETS_OF_A_SMALL_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +61,18 @@ class Health:
 def health_of(uri: str) -> Health | None:
     """Return the health of the newest version, from its log alone; None while there is no table."""
     snapshot = newest_snapshot(uri)
-    if snapshot is None:
-        return None
+    return None if snapshot is None else health_in(snapshot)
+
+
+def health_in(snapshot: Snapshot) -> Health:
+    """Return the health of one version."""
     sizes = [file.size for file in snapshot.files]
+    small = small_file_size(sum(sizes))
     return Health(
         files=len(sizes),
         bytes=sum(sizes),
         # The last file of a table may be as small as it likes.
-        small_files=sum(size < SMALL_FILE for size in sizes) if len(sizes) > 1 else 0,
+        small_files=sum(size < small for size in sizes) if len(sizes) > 1 else 0,
         rows=sum(file.rows or 0 for file in snapshot.files),
         hidden_rows=sum(file.deleted.cardinality for file in snapshot.files if file.deleted is not None),
         log_files=snapshot.log_files,

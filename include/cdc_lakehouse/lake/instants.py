@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -15,6 +16,15 @@ def age_in_words(seconds: float) -> str:
         if amount:
             parts.append(f"{amount} {unit}")
     return " ".join(parts[:2]) or "0 s"
+
+
+def parse_moment(text: str, *, timezone: str) -> datetime:
+    """Return what a person wrote; a time without an offset is one of `timezone`. Raise `ValueError`."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text!r} is no time like 2026-11-03T14:00:00+00:00") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(timezone))).astimezone(UTC)
 
 
 def instant(micros: int | None) -> datetime | None:

@@ -6,25 +6,26 @@ differ where a connector was away. A few events more do no harm, since silver is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cdc_lakehouse.contract import JobRequest, Recompute
+from cdc_lakehouse.contract import JobRequest
 from cdc_lakehouse.errors import InvalidIntervalError, StorageUnavailableError
 from cdc_lakehouse.lake.filesystem import filesystem_of
-from cdc_lakehouse.lake.quarantine import CASE_TIMES, times_of_cases
+from cdc_lakehouse.lake.instants import parse_moment
+from cdc_lakehouse.lake.quarantine import CASE_TIMES, times_of_cases, waiting_records
 from cdc_lakehouse.lake.rows import kept_rows, naming_damage
 from cdc_lakehouse.lake.snapshot import DataFile, newest_snapshot
+from cdc_lakehouse.run_modes import Recompute
 
 KAFKA_TIME = "kafka_timestamp"
 SOURCE_TIME = ("source", "ts")
+COMMIT_TIME = ".".join(SOURCE_TIME)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_FILES = 64
 """Files that a look opens at most. Beyond, the job looks for itself."""
@@ -92,83 +93,125 @@ class RowsOfInterval:
 def rows_of_interval(uri: str, interval: Interval) -> RowsOfInterval | None:
     """Count rows of the interval without Spark; None where more files would be opened than a look may.
 
-    Statistics of the log say when the records of a file came to Kafka. A source commits before its record is
-    in Kafka, so older files have no row of the interval.
+    Statistics of the log say when the records of a file came to Kafka and when they were committed, so only
+    files that lie across an end of the interval are opened. Where records of the interval came to Kafka,
+    nobody has to know whether others were committed in it. A source commits before its record is in Kafka, so
+    older files have no row of the interval; files of earlier releases have no statistics of their commits.
     """
     snapshot = newest_snapshot(uri)
     files = () if snapshot is None else snapshot.files
-    concerned = [file for file in files if _may_concern(file, interval)]
-    if len(concerned) > MOST_FILES:
+    counted = [_lies_within(file, interval) for file in files]
+    cut = [
+        file
+        for file, rows in zip(files, counted, strict=True)
+        if rows is None and _overlaps(_kafka_bounds(file), interval)
+    ]
+    if len(cut) > MOST_FILES:
         return None
-    by_kafka_time, any_row = 0, False
-    for file in concerned:
-        within = _lies_within(file, interval)
-        if within is not None:
-            by_kafka_time, any_row = by_kafka_time + within, any_row or within > 0
-            continue
-        for in_kafka, in_source in _times_of(uri, file, interval):
-            by_kafka_time += in_kafka
-            any_row = any_row or in_kafka > 0 or in_source > 0
-    return RowsOfInterval(by_kafka_time, any_row)
+    by_kafka_time = sum(filter(None, counted)) + sum(
+        _count_rows(uri, file, interval, KAFKA_TIME) for file in cut
+    )
+    if by_kafka_time:
+        return RowsOfInterval(by_kafka_time, any_row=True)
+    may_commit = [file for file in files if _may_have_commits(file, interval)]
+    if len(may_commit) > MOST_FILES:
+        return None
+    return RowsOfInterval(0, any(_count_rows(uri, file, interval, COMMIT_TIME) for file in may_commit))
 
 
 def count_cases(uri: str, interval: Interval) -> int:
     """Count undecodable records of the interval that wait."""
-    found = times_of_cases(uri)
-    if found is None:
-        return 0
-    in_kafka, committed = (_is_within(found[name], interval) for name in CASE_TIMES)
-    return int(pc.sum(pc.or_kleene(in_kafka, committed)).as_py() or 0)
+    times = times_of_cases(uri)
+    return 0 if times is None else int(pc.sum(_is_case_within(times, interval)).as_py() or 0)
+
+
+def records_of_cases(uri: str, interval: Interval, *, most: int) -> pa.Table | None:
+    """Return undecodable records of the interval as Kafka gave them; None without any, or beyond `most`."""
+    records = waiting_records(uri)
+    if records is None:
+        return None
+    within = records.filter(_is_case_within(records, interval)).drop_columns([CASE_TIMES[1]])
+    return within if 0 < len(within) <= most else None
+
+
+def _is_case_within(cases: pa.Table, interval: Interval) -> Any:
+    in_kafka, committed = (_is_within(cases[name], interval) for name in CASE_TIMES)
+    return pc.or_kleene(in_kafka, committed)
 
 
 def _instant(text: str, timezone: str, *, interval: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        problem = f"{text!r} is no time like 2026-11-03T14:00:00+00:00"
-        raise InvalidIntervalError(interval=interval, problem=problem) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(timezone))).astimezone(UTC)
+        return parse_moment(text, timezone=timezone)
+    except ValueError as exc:
+        raise InvalidIntervalError(interval=interval, problem=str(exc)) from None
 
 
-def _may_concern(file: DataFile, interval: Interval) -> bool:
-    newest = file.newest.get(KAFKA_TIME)
-    return newest is None or datetime.fromisoformat(newest) >= interval.start
+_Bounds = tuple[datetime | None, datetime | None]
+"""The oldest and the newest time of a file as the log states them; None where it does not."""
+
+
+def _kafka_bounds(file: DataFile) -> _Bounds:
+    return _moment(file.oldest.get(KAFKA_TIME)), _moment(file.newest.get(KAFKA_TIME))
+
+
+def _commit_bounds(file: DataFile) -> _Bounds:
+    struct, name = SOURCE_TIME
+    return (
+        _moment((file.oldest.get(struct) or {}).get(name)),
+        _moment((file.newest.get(struct) or {}).get(name)),
+    )
+
+
+def _moment(stated: str | None) -> datetime | None:
+    return None if stated is None else datetime.fromisoformat(stated)
+
+
+def _overlaps(bounds: _Bounds, interval: Interval) -> bool:
+    """Return whether a time between `bounds` may lie in the interval; unknown bounds exclude nothing."""
+    oldest, newest = bounds
+    begins_before_end = oldest is None or oldest < interval.until
+    return begins_before_end and (newest is None or newest >= interval.start)
+
+
+def _may_have_commits(file: DataFile, interval: Interval) -> bool:
+    came_since = _overlaps((None, _kafka_bounds(file)[1]), interval)
+    return came_since and _overlaps(_commit_bounds(file), interval)
 
 
 def _lies_within(file: DataFile, interval: Interval) -> int | None:
     """Return the rows of a file all of whose records came within the interval; None for other files."""
-    oldest, newest = file.oldest.get(KAFKA_TIME), file.newest.get(KAFKA_TIME)
+    oldest, newest = _kafka_bounds(file)
     if oldest is None or newest is None or file.rows is None or file.nulls.get(KAFKA_TIME) != 0:
         return None
-    is_within = interval.start <= datetime.fromisoformat(oldest)
-    is_within = is_within and datetime.fromisoformat(newest) < interval.until
     deleted = 0 if file.deleted is None else file.deleted.cardinality
-    return file.rows - deleted if is_within else None
+    return file.rows - deleted if interval.start <= oldest and newest < interval.until else None
 
 
-def _times_of(uri: str, file: DataFile, interval: Interval) -> Iterator[tuple[int, int]]:
-    """Yield how many rows of each row group belong to the interval by Kafka's time, and by the source's."""
+def _count_rows(uri: str, file: DataFile, interval: Interval, column: str) -> int:
+    """Count the rows of a file whose time in `column` lies within the interval."""
     filesystem, root = filesystem_of(uri)
     try:
-        kept, first = kept_rows(file, filesystem=filesystem, folder=root), 0
+        kept, first, count = kept_rows(file, filesystem=filesystem, folder=root), 0, 0
         with naming_damage(uri, file), filesystem.open_input_file(f"{root}/{file.path}") as stream:
             parquet = pq.ParquetFile(
                 stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True
             )
             for group in range(parquet.num_row_groups):
-                rows = parquet.read_row_group(group, columns=[KAFKA_TIME, ".".join(SOURCE_TIME)])
+                rows = parquet.read_row_group(group, columns=[column])
                 behind = first + rows.num_rows
                 if kept is not None:
                     rows = rows.filter(pa.array(kept[first:behind]))
                 first = behind
-                committed = pc.struct_field(rows["source"].combine_chunks(), "ts")
-                yield _count_within(rows[KAFKA_TIME], interval), _count_within(committed, interval)
+                count += int(pc.sum(_is_within(_times_in(rows, column), interval)).as_py() or 0)
     except OSError as exc:
         raise StorageUnavailableError(root=f"{uri}/{file.path}", reason=str(exc)) from exc
+    return count
 
 
-def _count_within(times: Any, interval: Interval) -> int:
-    return int(pc.sum(_is_within(times, interval)).as_py() or 0)
+def _times_in(rows: pa.Table, column: str) -> Any:
+    name, _, member = column.partition(".")
+    values = rows[name].combine_chunks()
+    return pc.struct_field(values, member) if member else values
 
 
 def _is_within(times: Any, interval: Interval) -> Any:

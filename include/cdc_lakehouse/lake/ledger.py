@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -333,7 +333,33 @@ def ending_decision(ledger: Ledger | None) -> str:
     """Return the decision that ends the reading, as a sentence prints it; empty where nothing was read."""
     if ledger is None or not ledger.sources:
         return ""
-    return f"; stop_reading: `{ledger.table}={step_name(ledger)}`"
+    return f"; stop_reading: `{ledger.table}={','.join(sorted(ending_names(ledger, unread(ledger))))}`"
+
+
+def ending_names(ledger: Ledger, left: Ranges) -> frozenset[str]:
+    """Return the names of an end of reading: the step that a person saw, and what is given up unread."""
+    return frozenset({step_name(ledger), *names_of(left)})
+
+
+def unread(ledger: Ledger, sources: Iterable[str] | None = None) -> Ranges:
+    """Return what Kafka was seen to hold of `sources` behind the ledger's end; of all that are not ended."""
+    if sources is None:
+        newest = (incarnations(ledger, topic)[-1] for topic in topics_of(ledger))
+        sources = [source for source in newest if source not in ledger.ended]
+    ranges = {
+        source: {p: span for p, progress in ledger.sources[source].items() if (span := progress.unread)}
+        for source in sources
+    }
+    return {source: partitions for source, partitions in ranges.items() if partitions}
+
+
+def names_of(ranges: Ranges) -> frozenset[str]:
+    """Return `shop.public.orders/0:5-9` for offsets 5 to 8, and so on: a decision names exactly these."""
+    return frozenset(
+        f"{topic_of(source)}/{partition}:{start}-{until}"
+        for source, partitions in ranges.items()
+        for partition, (start, until) in partitions.items()
+    )
 
 
 def topics_of(ledger: Ledger) -> frozenset[str]:

@@ -55,12 +55,31 @@ class Lake:
     pipeline: str
     scratch: str = ""
     """Where checkpoints go instead of the lake: a folder on the driver's disk (decision 0017)."""
+    shadow: str = ""
+    """Name of a second silver that a repair computes beside the live one; empty for the live one."""
 
     def bronze(self, table: str) -> str:
         return self._under("bronze", table)
 
     def silver(self, table: str) -> str:
+        if self.shadow:
+            return f"{self.shadow_folder(table)}/{safe(table)}"
         return self._under("silver", table)
+
+    def shadows(self, table: str) -> str:
+        """Folder of the tables that repairs compute beside silver of this table."""
+        return f"{self.operations}/shadows/{safe(table)}"
+
+    def shadow_folder(self, table: str) -> str:
+        return f"{self.shadows(table)}/{safe(self.shadow)}"
+
+    def repairs(self, table: str) -> str:
+        """Folder of the records of repairs of this table: plans, approvals, results."""
+        return f"{self.operations}/repairs/{safe(table)}"
+
+    def archive(self, table: str) -> str:
+        """Folder of retired tables of this name, outside of the folders of bronze and silver."""
+        return f"{self.root}/_archive/{safe(self.pipeline)}/{safe(table)}"
 
     def tombstones(self, table: str) -> str:
         """Deleted keys and where: nothing that is older may bring them back."""
@@ -75,7 +94,12 @@ class Lake:
         return self.history(table), self.tombstones(table)
 
     def checkpoints(self, table: str) -> str:
-        return f"{self.operations}/checkpoints/{safe(table)}"
+        return f"{self.checkpoint_folders}/{safe(table)}"
+
+    @property
+    def checkpoint_folders(self) -> str:
+        """The folder of the folders of `checkpoints`."""
+        return f"{self.operations}/checkpoints"
 
     def checkpoint(self, table: str, attempt: str) -> str:
         folder = f"{self.scratch}/{safe(table)}" if self.scratch else self.checkpoints(table)
@@ -92,15 +116,34 @@ class Lake:
 
     def looks(self, table: str) -> str:
         """What verifications of this table have seen and not settled yet."""
-        return f"{self.operations}/verify/{safe(table)}.json"
+        return f"{self.looks_folder}/{safe(table)}.json"
+
+    @property
+    def looks_folder(self) -> str:
+        return f"{self.operations}/verify"
+
+    def maintenance(self, job: str, table: str) -> str:
+        """Return the file in which a job of maintenance remembers a table from night to night."""
+        return f"{self.maintenance_folder(job)}/{safe(table)}.json"
+
+    def maintenance_folder(self, job: str) -> str:
+        return f"{self.operations}/maintenance/{safe(job)}"
 
     def confirmations(self, group: str) -> str:
         """What the source's connector has confirmed, and what this group's tables must have read then."""
-        return f"{self.operations}/confirmed/{safe(group)}.json"
+        return f"{self.confirmations_folder}/{safe(group)}.json"
+
+    @property
+    def confirmations_folder(self) -> str:
+        return f"{self.operations}/confirmed"
 
     def unread(self, group: str) -> str:
         """File of the offsets that Kafka had behind the ends of this group's tables at the last look."""
-        return f"{self.operations}/unread/{safe(group)}.json"
+        return f"{self.unread_folder}/{safe(group)}.json"
+
+    @property
+    def unread_folder(self) -> str:
+        return f"{self.operations}/unread"
 
     def schemas(self, registry: str) -> str:
         """Archived writer schemas: an id means the same to all pipelines of one registry."""
@@ -114,12 +157,19 @@ class Lake:
     @property
     def schema_changes(self) -> str:
         """The log of what was changed in silver's schemas. No table has its name: those begin otherwise."""
+        if self.shadow:
+            return f"{self.operations}/shadows/{SCHEMA_CHANGES}/{safe(self.shadow)}"
         return f"{self.root}/silver/{safe(self.pipeline)}/{SCHEMA_CHANGES}"
 
     @property
     def bronze_tables(self) -> str:
         """The folder of the folders of `bronze`."""
         return f"{self.root}/bronze/{safe(self.pipeline)}"
+
+    @property
+    def silver_tables(self) -> str:
+        """The folder of the folders of `silver`."""
+        return f"{self.root}/silver/{safe(self.pipeline)}"
 
     @property
     def runs(self) -> str:

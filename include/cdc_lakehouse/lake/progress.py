@@ -92,6 +92,9 @@ class Progress:
     """Of the epoch at the end; None where no event of it was streamed yet."""
     turned: int | None = None
     """The newest offset whose event stands below the one before it, in one epoch (rule 2.7)."""
+    reached: tuple[tuple[int, int], ...] | None = None
+    """`(source epoch, highest place in the source's log)` that streamed events of each epoch have or name.
+    Epochs before the source went back are not in it. None in ledgers of earlier releases."""
 
     @classmethod
     def begun(cls, at: int, *, epoch: int = 0) -> Progress:
@@ -110,6 +113,16 @@ class Progress:
 
     def epoch_at(self, offset: int) -> int:
         return next((epoch for start, epoch in reversed(self.epochs) if start <= offset), 0)
+
+    def reached_places(self) -> dict[int, int]:
+        """Return source epoch -> the highest place that its streamed events have or name.
+
+        Ledgers of earlier releases know it of the epoch at the end alone.
+        """
+        if self.reached is not None or self.log is None:
+            return dict(self.reached or ())
+        named = self.log.last[0] if self.log.last is not None else 0
+        return {self.epoch_at(self.end - 1): max(self.log.row, named)}
 
     def present(self) -> tuple[Span, ...]:
         return subtracted([(self.floor, self.end)], self.gaps)
@@ -154,6 +167,20 @@ class Progress:
         back = replace(self, end=end, gaps=kept, known_to=known_to, log=log)
         return back.having_seen(max(self.end, self.seen or 0))
 
+    def restored(self, then: Progress) -> Progress:
+        """Return the progress of a table that has the rows of `then` again, be it behind or ahead.
+
+        Raise `ValueError` for one ahead whose rows would be of other source epochs by now.
+        """
+        if then.end <= self.end:
+            return self.rewound(then.end, gaps=then.gaps)
+        epochs = [tuple(b for b in each.epochs if b[0] < then.end) for each in (self, then)]
+        if epochs[0] != epochs[1]:
+            raise ValueError(f"rows up to {then.end} are of another source epoch by now: {self}")
+        known_to = self.known_to if then.end < self.known_to else 0
+        ahead = replace(then, epochs=self.epochs, mark=self.mark or then.mark, known_to=known_to, seen=None)
+        return ahead.having_seen(max(self.seen or 0, then.seen or 0))
+
     def in_epoch(self, epoch: int, *, at: int | None = None) -> Progress:
         """From the end on, or from `at` below it, records belong to a newer incarnation of the source.
 
@@ -168,7 +195,11 @@ class Progress:
         above = [(offset, number + epoch) for offset, number in held if offset > start]
         kept = tuple(each for each in self.beginnings if each.offset < self.end)
         epochs = (*below, (start, epoch), *above)
-        return replace(self, epochs=epochs, beginnings=kept, known_to=0, log=None)
+        renumbered = {number: number + epoch for offset, number in held if offset > start}
+        reached = self.reached
+        if reached is not None:
+            reached = tuple((renumbered[old], place) for old, place in reached if old in renumbered)
+        return replace(self, epochs=epochs, beginnings=kept, known_to=0, log=None, reached=reached)
 
     def noting(
         self,
@@ -177,13 +208,14 @@ class Progress:
         beginnings: tuple[Beginning, ...],
         log: Log | None,
         turned: int | None = None,
+        reached: tuple[tuple[int, int], ...] | None = None,
     ) -> Progress:
         """What the records behind the end say of their source; what is held keeps its epoch."""
         ahead = [boundary for boundary in epochs if boundary[0] >= self.end]
         ordered = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(epochs))
         if not ordered or [*self.epochs_of_held(), *ahead] != list(epochs):
             raise ValueError(f"epochs {epochs} do not follow those of {self}")
-        return replace(self, epochs=epochs, beginnings=beginnings, log=log, turned=turned)
+        return replace(self, epochs=epochs, beginnings=beginnings, log=log, turned=turned, reached=reached)
 
     def epochs_of_held(self) -> tuple[tuple[int, int], ...]:
         """Boundaries below the end, which stay as they are."""

@@ -9,6 +9,7 @@ from cdc_lakehouse.lake.progress import Beginning, Log, Progress
 
 
 def progress_of(document: Mapping[str, Any]) -> Progress:
+    reached = document.get("reached")
     return Progress(
         floor=document["floor"],
         end=document["end"],
@@ -20,6 +21,7 @@ def progress_of(document: Mapping[str, Any]) -> Progress:
         beginnings=tuple(Beginning.of(each) for each in document.get("beginnings", ())),
         log=Log.of(document.get("log")),
         turned=document.get("turned"),
+        reached=None if reached is None else tuple((epoch, place) for epoch, place in reached),
     )
 
 
@@ -39,4 +41,5 @@ def document_of(progress: Progress) -> dict[str, Any]:
         "beginnings": progress.beginnings,
         "log": progress.log,
         "turned": progress.turned,
+        "reached": progress.reached,
     }

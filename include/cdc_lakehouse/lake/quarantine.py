@@ -31,6 +31,8 @@ CASE_COLUMNS = (
     *(*_PLACE, "kafka_timestamp", "key_schema_id", "value_schema_id"),
     *(ERROR, "ingested_at"),
 )
+RECORD_COLUMNS = ("raw_key", "raw_value", *_PLACE, "headers")
+"""What bronze keeps of a record that could not be decoded."""
 _CASE = pa.struct([("code", pa.string()), ("detail", pa.string()), (CLOSED, pa.string())])
 
 
@@ -85,6 +87,12 @@ def times_of_cases(uri: str) -> pa.Table | None:
     """Return `CASE_TIMES` of those that wait; None without any."""
     rows = _read_cases(uri, columns=(CASE_TIMES[0], _COMMITTED, ERROR), closed=False)
     return None if rows is None else rows.select(CASE_TIMES)
+
+
+def waiting_records(uri: str) -> pa.Table | None:
+    """Return those that wait as Kafka gave them, beside `CASE_TIMES`; None without any."""
+    rows = _read_cases(uri, columns=(*RECORD_COLUMNS, CASE_TIMES[0], _COMMITTED, ERROR), closed=False)
+    return None if rows is None else rows.select([*RECORD_COLUMNS, *CASE_TIMES])
 
 
 def _read_cases(uri: str, *, columns: Iterable[str], closed: bool) -> pa.Table | None:

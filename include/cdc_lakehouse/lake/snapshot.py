@@ -89,6 +89,15 @@ def newest_snapshot(uri: str) -> Snapshot | None:
     )
 
 
+def files_at(uri: str, version: int) -> tuple[DataFile, ...]:
+    """Return the files of one version, which the log must still describe; the folder may lack them."""
+    try:
+        files, _ = _replayed(uri, version=version)
+    except OSError as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    return files
+
+
 def _refuse_what_we_cannot_read(table: DeltaTable, uri: str) -> None:
     unknown = set(table.protocol().reader_features or ()) - _KNOWN_FEATURES
     if unknown:

@@ -71,9 +71,34 @@ def standing_of(uri: str) -> Standing:
         raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
     if note is None or note["number"] != number:
         return Standing(delta.version(), number, attempt=None, silver=None)
+    return _standing_of_note(note, version=delta.version())
+
+
+def standing_at(uri: str, *, silver: int, attempt: str, life: str) -> Standing | None:
+    """Return the table as it was when `attempt` committed the step `silver` of silver; None before its first.
+
+    A step that another attempt wrote for the same step of silver lost the race, or came later. Raise
+    `LookupError` where the log has forgotten that time.
+    """
+    try:
+        commits = DeltaTable(uri, storage_options=delta_options(uri)).history()
+    except (DeltaError, OSError) as exc:
+        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
+    for commit in commits:
+        note = _note_in(commit.get("userMetadata") or "")
+        if note is None or note.get("life") != life:
+            continue
+        if note["silver"] < silver or (note["silver"], note["attempt"]) == (silver, attempt):
+            return _standing_of_note(note, version=int(commit["version"]))
+    if commits and int(commits[-1]["version"]) > 0:
+        raise LookupError(f"the log of {uri} has no step of that time any more")
+    return None
+
+
+def _standing_of_note(note: Mapping[str, Any], *, version: int) -> Standing:
     return Standing(
-        delta.version(),
-        number,
+        version,
+        note["number"],
         attempt=note["attempt"],
         silver=note["silver"],
         life=note.get("life"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
+from cdc_lakehouse.debezium.operations import ERASED, ROW_OPERATIONS, Operation
 from cdc_lakehouse.lake.coordinates import TOPIC_ID, any_of, in_ranges, source_epoch
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, incarnations, source_of, topic_of
 from cdc_lakehouse.lake.spans import each_span
@@ -95,8 +95,12 @@ def unknown_below(rows: DataFrame, found: Iterable[Turn], *, held: Ledger) -> in
 
 
 def _streamed(rows: DataFrame, held: Ledger) -> DataFrame:
-    """Changes whose place is known, though the rest of some (not `decoded`) is not."""
-    evidence = F.col("op").isin(_CHANGES) & (F.col("position.phase") == 1) & (F.col("position.streamed") == 1)
+    """Changes whose place is known, though the rest of some (not `decoded`) is not, or was erased."""
+    evidence = (
+        F.col("op").isin(*_CHANGES, ERASED)
+        & (F.col("position.phase") == 1)
+        & (F.col("position.streamed") == 1)
+    )
     key = F.col("key") if "key" in rows.columns else F.lit(None).cast("string")
     return rows.where(evidence).select(
         "topic",
@@ -107,7 +111,7 @@ def _streamed(rows: DataFrame, held: Ledger) -> DataFrame:
         "kafka_timestamp",
         "op",
         key.alias("key"),
-        F.col("decode_error").isNull().alias("decoded"),
+        (F.col("decode_error").isNull() & (F.col("op") != ERASED)).alias("decoded"),
         F.col("source.tx_id").alias("tx_id"),
         *(F.col(f"position.{field}").alias(field) for field in ("commit", *_ORDER)),
     )
@@ -157,8 +161,8 @@ def _never_sent(events: DataFrame, sent: DataFrame) -> DataFrame:
     """
     new, old = F.col("new.offset"), F.col("old.offset")
     same = F.col("new.topic") == F.col("old.topic")
-    for field in ("row", "op"):
-        same &= F.col(f"new.{field}") == F.col(f"old.{field}")
+    same &= F.col("new.row") == F.col("old.row")
+    same &= (F.col("new.op") == F.col("old.op")) | (F.col("old.op") == ERASED)
     same &= F.col("new.tx_id").eqNullSafe(F.col("old.tx_id"))
     same_key = F.col("new.key").eqNullSafe(F.col("old.key"))
     same &= same_key | (~F.col("old.decoded") & F.col("old.key").isNull())
