@@ -68,7 +68,7 @@ class Drained:
         """Return what a run with this interval does to the table."""
         application = replace(self.chain.application(self.table), interval=interval)
         plan = self.plan(from_time=interval.start.isoformat(), until_time=interval.until.isoformat())
-        return look_at_interval(application, plan, interval, cluster=self.broker.cluster)
+        return look_at_interval(application, self.table, plan, interval, cluster=self.broker.cluster)
 
     def run(
         self, plan: DrainPlan | None = None, *, read_again: ReadAgain | None = None, **decisions: Any

@@ -82,8 +82,12 @@ def test_a_gap_that_kafka_lost_counts_for_the_interval_that_the_rows_beside_it_l
         for start in (0, 1, 2, 3)
     ]
 
+    looks = [drained.plan_interval(Interval(hours[start], hours[start + 1])) for start in (0, 1, 2, 3)]
+
     # Between the record of hour 0 and that of hour 2.
     assert (within, task.begins_before_kafka) == ([True, True, True, False], True)
+    assert [look.can_do_nothing for _, look in looks] == within
+    assert [plan.is_idle and look.is_done for plan, look in looks] == [not each for each in within]
 
 
 def test_what_retention_took_of_a_gap_stays_one(drained):

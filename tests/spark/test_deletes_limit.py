@@ -140,6 +140,15 @@ def test_a_decision_about_something_else_is_refused_and_names_what_stands_there(
     assert versions(six) == before
 
 
+def test_a_decision_that_a_raised_limit_made_needless_is_not_recorded(six):
+    raised = table_of("orders", history=True, deletes_limit={"share": 1})
+    six.ingest(ORDERS, MANY)
+    value = stopped(six).decision
+    result = six.merge(raised, accept_deletes=value)
+
+    assert (alive(six), result.decisions) == ({5, 6}, {})
+
+
 def test_a_decision_is_refused_where_nothing_waits(six):
     with pytest.raises(DecisionOutdatedError, match="the decision that is open is nothing"):
         six.merge(ORDERS, accept_deletes="orders=step1@v2:4rows")
@@ -169,8 +178,9 @@ def test_a_history_that_is_cut_anew_ends_no_more_rows_than_that(six):
     six.ingest(ORDERS, [truncate(6)])
     error = stopped(six)
     still_open = open_rows(six)
-    six.merge(ORDERS, accept_deletes=error.decision)
+    result = six.merge(ORDERS, accept_deletes=error.decision)
 
+    assert result.decisions["accept_deletes"]["rows"] == 6
     assert (error.where, error.rows, error.of) == ("the history", 6, 6)
     assert still_open == list(IDS)
     assert open_rows(six) == []

@@ -113,7 +113,9 @@ def test_a_fill_brings_every_offset_back_once_and_moves_nothing_else(holed):
 
     assert offsets(holed) == OFFSETS
     assert [row for row in holed.bronze(ORDERS) if row["offset"] not in {2, 3, 4, 6, 9}] == before
-    assert progress(holed) == Progress(floor=0, end=11, log=Log(1100, knows_past=True, last=(1090, 1100)))
+    assert progress(holed) == Progress(
+        floor=0, end=11, log=Log(1100, knows_past=True, last=(1090, 1100)), reached=((0, 1100),)
+    )
     assert {row["topic_id"] for row in holed.bronze(ORDERS)} == {TOPIC_ID}
     assert (result.status, result.counts["appended"]) == (TableStatus.ADVANCED, 5)
     assert (result.ranges, result.gaps) == ({}, {})

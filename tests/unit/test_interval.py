@@ -9,13 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
-from cdc_lakehouse.contract import Job, JobRequest, Recompute
+from cdc_lakehouse.contract import Job, JobRequest
 from cdc_lakehouse.errors import FileDamagedError, InvalidIntervalError
 from cdc_lakehouse.lake.deletion_vectors import DeletionVector
-from cdc_lakehouse.lake.interval import Interval, RowsOfInterval, count_cases, rows_of_interval
+from cdc_lakehouse.lake.interval import MOST_FILES, Interval, RowsOfInterval, count_cases, rows_of_interval
 from cdc_lakehouse.lake.snapshot import newest_snapshot
+from cdc_lakehouse.run_modes import Recompute
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -70,13 +71,16 @@ def interval(start: int, until: int) -> Interval:
 @pytest.fixture
 def bronze(tmp_path: Path) -> str:
     """Two files: records of 1 to 3 o'clock, and those of 6 and 7, one of which was committed at 4."""
-    for in_kafka, in_source in ((hours(1, 2, 3), hours(1, 2, 3)), (hours(6, 7), hours(4, 7))):
-        source = pa.array(
-            [{"ts": moment} for moment in in_source], pa.struct([("ts", pa.timestamp("us", "UTC"))])
-        )
-        rows = pa.table({"kafka_timestamp": pa.array(in_kafka, pa.timestamp("us", "UTC")), "source": source})
-        write_deltalake(tmp_path, rows, mode="append")
+    write_deltalake(tmp_path, committed(hours(1, 2, 3), hours(1, 2, 3)), mode="append")
+    write_deltalake(tmp_path, committed(hours(6, 7), hours(4, 7)), mode="append")
     return tmp_path.as_uri()
+
+
+def committed(in_kafka: list[datetime], in_source: list[datetime]) -> pa.Table:
+    """Rows by their times in Kafka and at the source."""
+    times = pa.timestamp("us", "UTC")
+    source = pa.array([{"ts": moment} for moment in in_source], pa.struct([("ts", times)]))
+    return pa.table({"kafka_timestamp": pa.array(in_kafka, times), "source": source})
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,35 @@ def test_a_file_that_lies_within_the_interval_is_counted_without_being_opened(br
         file.unlink()
 
     assert rows_of_interval(bronze, interval(0, 8)) == RowsOfInterval(5, any_row=True)
+
+
+def test_no_file_behind_an_interval_with_rows_is_opened(bronze):
+    for file in Path(bronze.removeprefix("file://")).glob("*.parquet"):
+        if pq.read_table(file)["kafka_timestamp"][0].as_py() == hours(6)[0]:
+            file.unlink()
+
+    assert rows_of_interval(bronze, interval(2, 4)) == RowsOfInterval(2, any_row=True)
+
+
+def test_files_whose_records_were_committed_elsewhen_are_not_opened(bronze):
+    """However many came since: their commits lie in the statistics of the log."""
+    later = committed(hours(20, 21), hours(20, 21))
+    for _ in range(MOST_FILES + 1):
+        write_deltalake(Path(bronze.removeprefix("file://")), later, mode="append")
+
+    assert rows_of_interval(bronze, interval(4, 5)) == RowsOfInterval(0, any_row=True)
+    assert rows_of_interval(bronze, interval(9, 12)) == RowsOfInterval(0, any_row=False)
+
+
+def test_files_without_statistics_of_their_commits_are_left_to_spark_if_they_are_many(bronze):
+    later = committed(hours(20, 21), hours(20, 21))
+    settings = {"delta.dataSkippingStatsColumns": "kafka_timestamp"}
+    DeltaTable(bronze).alter.set_table_properties(settings)
+    for _ in range(MOST_FILES + 1):
+        write_deltalake(Path(bronze.removeprefix("file://")), later, mode="append")
+
+    assert rows_of_interval(bronze, interval(9, 12)) is None
+    assert rows_of_interval(bronze, interval(1, 2)) == RowsOfInterval(1, any_row=True)
 
 
 def test_rows_that_spark_wrote_with_timestamps_of_its_own_are_counted(bronze):

@@ -48,9 +48,14 @@ def test_with_nothing_allowed_one_row_is_stopped():
 def test_the_error_prints_the_value_that_lets_the_removal_pass():
     with pytest.raises(DeletesLimitError) as caught:
         brake().refuse(Removal(3000, 4000, causes=("1 TRUNCATE",)))
-    brake(ACCEPTED).refuse(Removal(3000, 4000))
 
+    assert brake(ACCEPTED).refuse(Removal(3000, 4000)) == ACCEPTED
     assert caught.value.decision == "orders=step7@v40:3000rows"
+
+
+def test_a_removal_within_the_limit_needs_no_decision():
+    assert brake(ACCEPTED, share=1).refuse(Removal(3000, 4000)) is None
+    assert brake(ACCEPTED).refuse(Removal(9, 4000)) is None
 
 
 def test_a_decision_about_another_removal_is_refused_with_the_value_of_now():

@@ -6,9 +6,12 @@ merge that was killed between them is repeated.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.signing import signed
 from cdc_lakehouse.config.models import Deletes, Mode
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.place import Place
@@ -17,7 +20,7 @@ from cdc_lakehouse.lake.steps import Cause
 from cdc_lakehouse.lake.tables import life_of, schema_of
 from cdc_lakehouse.silver.append import keys_of
 from cdc_lakehouse.silver.changes import Changes
-from cdc_lakehouse.silver.deletes_limit import Removal
+from cdc_lakehouse.silver.deletes_limit import AcceptedDeletes, Removal
 from cdc_lakehouse.silver.folding.refold import REFOLDED
 from cdc_lakehouse.silver.history.upkeep import keep_history
 from cdc_lakehouse.silver.look import MergeTask
@@ -39,16 +42,17 @@ def apply_changes(
     *,
     rows: DataFrame,
     ledger: Ledger,
-    removal: Removal,
-) -> MergeResult:
-    """`rows` are those of `changes`, with all columns of silver. A second call is refused as superseded.
+    accepted: AcceptedDeletes | None,
+) -> tuple[MergeResult, Ledger]:
+    """Write `rows`, those of `changes` with all columns of silver. A second call is refused as superseded.
 
-    `removal` is what they take out of silver: nothing that a person would still have to accept.
+    `accepted` is the decision that lets pass what they take out of silver. Returns the ledger with the
+    decision that the merge needed, if it needed one.
     """
     lake, table = application.lake, task.table
     uri = lake.silver(table.name)
     if task.mode is Mode.APPEND:
-        return append(session, uri, rows=rows, keys=keys_of(changes.columns), ledger=ledger)
+        return append(session, uri, rows=rows, keys=keys_of(changes.columns), ledger=ledger), ledger
     plan = plan_of(task, changes, rows)
     cause = Cause(
         table.name,
@@ -58,8 +62,10 @@ def apply_changes(
         life=life_of(uri),
         made_by=changes.applied.made_by,
     )
-    accepted = removal.exceeds(task.table.deletes_limit)
-    keep_history(session, application, task, changes, cause=cause, accepted=accepted)
+    accepted = keep_history(session, application, task, changes, cause=cause, accepted=accepted)
+    if accepted is not None:
+        decisions = signed({**accepted.document(), **ledger.decisions}, application.request)
+        ledger = replace(ledger, decisions=decisions)
     tombstones = lake.tombstones(table.name)
     is_hard = table.deletes is Deletes.HARD
     if task.buries_again or (is_hard and (cause.silver == 1 or _may_delete(task, changes, plan))):
@@ -67,7 +73,8 @@ def apply_changes(
     elif cause.silver == 1 and is_there(tombstones):
         # Of a time when it did not keep deleted rows, in another life.
         bury(session, tombstones, changes.rows.limit(0), changes.columns, cause=cause, silver=uri)
-    return _applied(session, uri, rows, plan=plan, ledger=ledger, is_certain=_is_certain(task, changes, plan))
+    is_certain = _is_certain(task, changes, plan)
+    return _applied(session, uri, rows, plan=plan, ledger=ledger, is_certain=is_certain), ledger
 
 
 def removal_of(
@@ -79,6 +86,7 @@ def removal_of(
     plan, facts = plan_of(task, changes, rows), changes.facts
     is_snapshot = plan.cleared is not None and plan.cleared == Place.beginning_of(plan.cleared.position[0])
     causes = {
+        "a snapshot by `resync` that lacks them": task.sweeps,
         "a snapshot that lacks them": is_snapshot,
         f"{facts.truncates} TRUNCATE": facts.truncates,
         f"{facts.deletes} deletes": facts.deletes,
@@ -93,13 +101,14 @@ def removal_of(
 
 def plan_of(task: MergeTask, changes: Changes, rows: DataFrame) -> MergePlan:
     """Return what the merge does to which row of silver."""
-    cleared = changes.applied.cleared
+    cleared = changes.applied.gone_before
+    is_cleared_already = cleared == task.before.applied.gone_before and not changes.work.clears_again
     return MergePlan(
         keys=keys_of(changes.columns),
         names=tuple(name for name in rows.columns if not name.startswith(SYSTEM_PREFIX)),
         deletes=task.table.deletes,
         lacking=changes.lacking,
-        cleared=None if cleared == task.before.applied.cleared else cleared,
+        cleared=None if is_cleared_already else cleared,
         refolds=REFOLDED in rows.columns,
         dropped=frozenset(changes.work.dropped.treated),
         emptied=changes.work.dropped.emptied if task.before.seq else (),

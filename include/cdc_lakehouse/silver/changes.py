@@ -66,7 +66,8 @@ def changes_of(session: SparkSession, lake: Lake, task: MergeTask, *, secret: Ma
     work = work_at(session, lake, task, secret=secret)
     before, facts = task.before.applied, work.facts
     applied = cleared_by(before, truncated=facts.cleared, ended=facts.ended, held=task.held)
-    folding = Folding(work.columns, events(work.rows), cleared=applied.cleared)
+    applied = applied.with_sweeps(task.sweeps)
+    folding = Folding(work.columns, events(work.rows), cleared=applied.cleared, swept=applied.swept)
     found = folding.of(work.events, facts, keys=work.keys)
     if REFOLDED in found.rows.columns and before.reached is not None:
         kept = without_buried(session, lake.tombstones(task.table.name), found.rows, work.columns)

@@ -91,11 +91,16 @@ class Brake:
     accepted: AcceptedDeletes | None
     """None also after it was carried out."""
 
-    def refuse(self, removal: Removal) -> None:
-        """Raise where `removal` exceeds the limit, unless a person accepted exactly this removal."""
+    def refuse(self, removal: Removal) -> AcceptedDeletes | None:
+        """Raise where `removal` exceeds the limit, unless a person accepted exactly this removal.
+
+        Returns the decision that lets it pass; None where the limit does.
+        """
+        if not removal.exceeds(self.limit):
+            return None
         value = AcceptedDeletes(self.step, self.bronze, removal.rows)
-        if not removal.exceeds(self.limit) or value == self.accepted:
-            return
+        if value == self.accepted:
+            return value
         error = DeletesLimitError(
             table=self.table,
             rows=removal.rows,

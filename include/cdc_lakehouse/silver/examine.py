@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.avro.faults import ValueFault
-from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.debezium.operations import ERASED, Operation
 from cdc_lakehouse.errors import KeySchemaDriftError, UnsupportedEventError
 from cdc_lakehouse.lake.applied import Applied, NewestWriter, Reached
 from cdc_lakehouse.lake.cases import waits
@@ -110,7 +110,7 @@ def examine(rows: DataFrame, *, table: str, topics: int = 1, by_key: bool = True
         lowest=oldest,
         highest=newest,
         turned_back=any(_turned_back(row) for row in found),
-        cleared=_last_truncate(rows) if truncates else None,
+        cleared=last_truncate(rows) if truncates else None,
         ended=_ended(found),
         unavailable=unavailable_in(rows) if _sum(found, "lacking") else (),
         moves=_sum(found, "moves"),
@@ -127,8 +127,10 @@ def _counted(rows: DataFrame, refused: Mapping[str, Column]) -> list[Row]:
     op, decoded, waiting = F.col("op"), F.col("decode_error").isNull(), waits(rows)
     is_row, commit = decoded & op.isin(ROW_OPS), F.col("position.commit")
     is_streamed = is_row & (F.col("position.streamed") == 1)
-    ends_snapshot = is_row & (F.col("position.phase") == 0) & F.col("source.snapshot").isin(*SNAPSHOT_ENDS)
-    ignored = op.isNull() | (op == Operation.MESSAGE)
+    # An erased row still tells that its snapshot ended there.
+    ends_snapshot = (is_row | (op == ERASED)) & (F.col("position.phase") == 0)
+    ends_snapshot &= F.col("source.snapshot").isin(*SNAPSHOT_ENDS)
+    ignored = op.isNull() | op.isin(Operation.MESSAGE, ERASED)
     sums = {
         "read": _is_record(rows),
         "undecodable": waiting,
@@ -223,7 +225,7 @@ def unsupported(*, topics: int = 1, by_key: bool = True) -> dict[str, Column]:
         **without_key,
         **several,
         "event without a position": (is_row | (op == Operation.TRUNCATE)) & has_no_place,
-        "unknown operation": ~op.isin(*ROW_OPS, Operation.TRUNCATE, Operation.MESSAGE),
+        "unknown operation": ~op.isin(*ROW_OPS, Operation.TRUNCATE, Operation.MESSAGE, ERASED),
     }
 
 
@@ -239,7 +241,8 @@ def _unsupported_event(
     return UnsupportedEventError(table=table, kind=kind, count=count, coordinate=coordinate)
 
 
-def _last_truncate(rows: DataFrame) -> Place:
+def last_truncate(rows: DataFrame) -> Place:
+    """Return the place of the newest truncate among `rows`, which have one."""
     truncates = rows.where(F.col("decode_error").isNull() & (F.col("op") == Operation.TRUNCATE))
     places = truncates.select(place_of_event().alias(PLACE))
     newest: dict[str, Any] = places.agg(F.max(PLACE).alias(PLACE)).collect()[0][PLACE].asDict(recursive=True)

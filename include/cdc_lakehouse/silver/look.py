@@ -10,9 +10,10 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
 from cdc_lakehouse.config.models import Mode, OnQuarantine, Table
-from cdc_lakehouse.contract import Recompute, TableResult, TableStatus
+from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.debezium.proven import refuse_unproven, unproven_connectors
 from cdc_lakehouse.errors import EpochBeyondBoundsError, LakehouseError, QuarantineOpenError
+from cdc_lakehouse.lake.applied import Sweep
 from cdc_lakehouse.lake.confirmations import Confirmation
 from cdc_lakehouse.lake.damage import refuse_damage, refuse_missing_files, was_set_aside
 from cdc_lakehouse.lake.filesystem import is_object_store
@@ -26,6 +27,7 @@ from cdc_lakehouse.lake.redo import Redo
 from cdc_lakehouse.lake.schema_archive import archived_events
 from cdc_lakehouse.lake.spans import Spans, in_words, together
 from cdc_lakehouse.lake.state import TableState, has_steps, read_state, state_at
+from cdc_lakehouse.run_modes import Recompute
 from cdc_lakehouse.silver.claiming import Observation, Observed, claim_of_idle, observed_in
 from cdc_lakehouse.silver.deletes_limit import AcceptedDeletes, Brake
 from cdc_lakehouse.silver.made_by import has_other_settings
@@ -64,6 +66,8 @@ class MergeTask:
     """Silver's."""
     follows: int
     """The version of silver that was looked at; 0 where it is still to be made."""
+    silver_stated: int | None
+    """The version of silver whose commit has the ledger `before`; None where it has none yet."""
     work: Ranges
     open_cases: int
     """Records of bronze that could not be decoded."""
@@ -95,6 +99,9 @@ class MergeTask:
     is_level: bool = False
     """Whether silver has applied all of bronze, and only keys of the interval are looked at."""
 
+    sweeps: tuple[Sweep, ...] = ()
+    """Sweeps that a person has decided and silver has not applied (decision 0060)."""
+
     @property
     def recomputed(self) -> Interval | None:
         """The interval whose keys are computed again, whatever changed; None where only changes count."""
@@ -118,14 +125,18 @@ class MergeTask:
 
 
 def look_at(
-    application: Application, table: Table, *, observed: Observed | None = None
+    application: Application,
+    table: Table,
+    *,
+    observed: Observed | None = None,
+    sweeps: tuple[Sweep, ...] = (),
 ) -> MergeTask | TableResult:
-    """`observed` is what a job has read for all its tables."""
+    """`observed` is what a job has read for all its tables, `sweeps` what a repair has decided."""
     lake = application.lake
     observation = (observed or observed_in(lake))(table)
     accepted = AcceptedDeletes.about(table.name, application.request.accept_deletes)
     interval = application.interval
-    level = _level_at_first_sight(lake, table) if interval is None else None
+    level = _level_at_first_sight(lake, table) if interval is None and not sweeps else None
     if level is not None:
         if accepted is not None:
             accepted.refuse_unless_carried_out(level[1])
@@ -136,7 +147,8 @@ def look_at(
     held, before = layers.held, layers.before
     holding = table.on_quarantine is OnQuarantine.HOLD
     other_rows = _stands_on_other_rows(lake, held, before)
-    other_rows_or_settings = other_rows or has_other_settings(before, table)
+    sweeps = tuple(sweep for sweep in sweeps if sweep not in before.applied.sweeps)
+    other_rows_or_settings = other_rows or has_other_settings(before, table) or bool(sweeps)
     level_now = is_level(held, before, holds=holding, other_rows=other_rows_or_settings)
     to_recompute = _rows_to_recompute(lake, table, interval)
     if level_now and to_recompute == 0:
@@ -147,7 +159,8 @@ def look_at(
     task = _task(lake, table, layers, other_rows=other_rows, observation=observation)
     small = task.small and to_recompute <= SMALL_OFFSETS
     only_interval = level_now and not task.buries_again
-    return replace(task, unproven=unproven, interval=interval, is_level=only_interval, small=small)
+    task = replace(task, unproven=unproven, interval=interval, is_level=only_interval, small=small)
+    return replace(task, sweeps=sweeps)
 
 
 def _accepted_unproven(application: Application, table: Table, held: Ledger) -> tuple[str, ...]:
@@ -238,6 +251,7 @@ def _task(
         held=held,
         before=before,
         follows=0 if silver is None else silver.version,
+        silver_stated=None if silver is None else silver.stated,
         work=work,
         open_cases=waiting,
         late=late,

@@ -22,6 +22,7 @@ from cdc_lakehouse.silver.history.upkeep import changes_history
 from cdc_lakehouse.silver.history.versions import is_same_value
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.writing.append_merge import missing_events
+from cdc_lakehouse.silver.writing.merge_plan import MergePlan
 
 
 def without_unchanged(
@@ -57,9 +58,18 @@ def changes_nothing(
     if task.mode is Mode.APPEND:
         uri = application.lake.silver(task.table.name)
         return bool(missing_events(session, uri, rows=rows, keys=keys_of(changes.columns)).isEmpty())
-    if plan_of(task, changes, rows).sets_all:
+    plan = plan_of(task, changes, rows)
+    if plan.sets_all or not _cleared_rows(session, application, task, plan).isEmpty():
         return False
     return rows.isEmpty() and not changes_history(session, application, task, changes)
+
+
+def _cleared_rows(
+    session: SparkSession, application: Application, task: MergeTask, plan: MergePlan
+) -> DataFrame:
+    """Return rows of silver that stand before what clears the table."""
+    silver = session.read.format("delta").load(application.lake.silver(task.table.name)).alias("s")
+    return silver.where(plan.is_cleared())
 
 
 def _is_same(table: StructType, rows: DataFrame, name: str, value: Column) -> Column:

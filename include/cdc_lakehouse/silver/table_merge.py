@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.application.signing import signed
 from cdc_lakehouse.config.mask_secret import mask_secret
 from cdc_lakehouse.config.models import Deletes, Mode
 from cdc_lakehouse.config.settings import Role
@@ -22,7 +21,8 @@ from cdc_lakehouse.lake.lag import offsets_behind
 from cdc_lakehouse.lake.ledger import Ledger, by_topic
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import offsets_in
-from cdc_lakehouse.lake.tables import create_if_missing, life_of, schema_of
+from cdc_lakehouse.lake.state import state_at
+from cdc_lakehouse.lake.tables import columns_of, create_if_missing, life_of, schema_of
 from cdc_lakehouse.silver.append import appended_changes
 from cdc_lakehouse.silver.applying import apply_changes, removal_of
 from cdc_lakehouse.silver.changes import Changes, changes_of
@@ -71,9 +71,11 @@ def merge_table(application: Application, task: MergeTask) -> TableResult:
         if changes_nothing(session, application, task, changes, rows):
             return _unchanged(application, task, changes, seconds={"read": round(read - started, 3)})
         removal = removal_of(session, application, task, changes, rows=rows)
-        task.brake.refuse(removal)
+        accepted = task.brake.refuse(removal)
         ledger, claim = _ledger(application, task, changes)
-        result = apply_changes(session, application, task, changes, rows=rows, ledger=ledger, removal=removal)
+        result, ledger = apply_changes(
+            session, application, task, changes, rows=rows, ledger=ledger, accepted=accepted
+        )
     finally:
         changes.rows.unpersist()
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
@@ -127,7 +129,9 @@ def _fitted(session: SparkSession, application: Application, task: MergeTask, ch
 def _fills(session: SparkSession, lake: Lake, task: MergeTask, changes: Changes) -> Mapping[str, Column]:
     """Return columns with a default that this step adds to silver, which other rows have to get, too.
 
-    Asked of the log of changes: an attempt at this step may have added them and been killed.
+    An attempt at this step may have added them and been killed. So silver's columns as of its last step are
+    asked, and the log of changes: a loss of power may have torn a line of it, and a commit that states the
+    ledger again has the new columns.
     """
     added = {
         name: column
@@ -136,9 +140,11 @@ def _fills(session: SparkSession, lake: Lake, task: MergeTask, changes: Changes)
     }
     if not added:
         return {}
-    silver = life_of(lake.silver(task.table.name))
+    name, uri = task.table.name, lake.silver(task.table.name)
     step = task.before.seq + 1
-    new = added_at(session, lake.schema_changes, table=task.table.name, silver_id=silver, step=step)
+    logged = added_at(session, lake.schema_changes, table=name, silver_id=life_of(uri), step=step)
+    before = None if task.silver_stated is None else state_at(uri, task.silver_stated, table=name)
+    new = logged if before is None else logged | (set(columns_of(uri)) - set(before.schema.names))
     return {name: column.literal for name, column in added.items() if name in new}
 
 
@@ -168,10 +174,9 @@ def _ledger(application: Application, task: MergeTask, changes: Changes) -> tupl
         confirmations=task.confirmations,
         counted=task.open_cases,
     )
-    decided = {} if task.accepted is None else task.accepted.document()
-    if task.interval is not None:
-        decided = {**decided, "interval": task.interval.document()}
-    decisions = signed(decided, application.request)
+    decisions: dict[str, object] = {} if task.interval is None else {"interval": task.interval.document()}
+    if task.sweeps:
+        decisions["resync"] = [sweep.plan for sweep in task.sweeps]
     return replace(after, valid_through=claim.valid, decisions=decisions), claim
 
 
@@ -204,8 +209,9 @@ def _unchanged(
 
 
 def _recomputed(changes: Changes) -> dict[str, int]:
-    keys = changes.work.keys
-    return {} if keys is None else {"keys_recomputed": keys.distinct().count()}
+    keys, in_doubt = changes.work.keys, changes.work.in_doubt
+    counts = {} if keys is None else {"keys_recomputed": keys.distinct().count()}
+    return counts | ({"keys_in_doubt": in_doubt} if in_doubt else {})
 
 
 def _repeated(task: MergeTask, changes: Changes, result: MergeResult) -> dict[str, int]:

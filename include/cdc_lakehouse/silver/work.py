@@ -12,7 +12,6 @@ from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.lake.applied import NewestWriter
 from cdc_lakehouse.lake.bronze_schema import columns_in
 from cdc_lakehouse.lake.cases import waits
-from cdc_lakehouse.lake.coordinates import in_interval
 from cdc_lakehouse.lake.ledger import topics_of, topics_with_records
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import Spans, together
@@ -23,6 +22,7 @@ from cdc_lakehouse.silver.examine import WorkFacts, examine
 from cdc_lakehouse.silver.folding.commits import recommitted, with_one_commit
 from cdc_lakehouse.silver.held import waiting, without_waiting
 from cdc_lakehouse.silver.late.anew import keys_anew
+from cdc_lakehouse.silver.late.interval_keys import keys_of_interval, with_truncates
 from cdc_lakehouse.silver.late.refused import may_have_gone_back, refuse_what_went_back
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.made_by import refuse_history_of_others, refuse_other_settings, settings_of
@@ -69,6 +69,10 @@ class Work:
     """Columns of silver that the source added with a default."""
     writers: Mapping[str, NewestWriter] = field(default_factory=dict)
     """The newest writer of each topic so far, in a table of several."""
+    in_doubt: int = 0
+    """Keys of a recomputed interval that stay as silver has them: bronze may have lost their newest event."""
+    clears_again: bool = False
+    """Whether a recomputed interval has a truncate that silver has passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +100,14 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
         refuse_shared_keys(rows, work, table=task.table.name)
     undecodable = passed_over(work, task.held, most=MOST_PARTS) if facts.undecoded else {}
     changed = [rows.where(behind).select("key")] if task.late or task.read_again or task.redo else []
+    in_doubt, passed = 0, facts.truncates
     if task.recomputed is not None:
-        changed.append(rows.where(in_interval(task.recomputed)).select("key"))
+        facts = with_truncates(facts, bronze.rows, is_work=is_work, interval=task.recomputed)
+        again = keys_of_interval(
+            session, lake, rows, bronze.columns, interval=task.recomputed, held=task.held, work=work
+        )
+        in_doubt = again.in_doubt
+        changed.append(again.keys)
     if task.releases:
         changed.append(rows.where(waits(rows)).select("key"))
     parked = 0
@@ -125,6 +135,8 @@ def work_at(session: SparkSession, lake: Lake, task: MergeTask, *, secret: MaskS
         dropped=unsent.columns.renamed(bronze.names),
         added={bronze.names[name]: column for name, column in added.items() if name in bronze.names},
         writers=unsent.writers,
+        in_doubt=in_doubt,
+        clears_again=facts.truncates > passed,
     )
 
 

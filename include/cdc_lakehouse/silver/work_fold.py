@@ -33,6 +33,8 @@ class Folding:
     history: DataFrame
     """All events of bronze."""
     cleared: Place | None
+    swept: Place | None = None
+    """Rows whose newest event stands before it are gone; it resets no values of others."""
 
     def of(self, work: DataFrame, facts: WorkFacts, *, keys: DataFrame | None) -> Folded:
         """Changes by `work`; those of `keys` by all of history."""
@@ -48,7 +50,7 @@ class Folding:
         return self._filled(rows, lacking) if lacking else Folded(rows, lacking, unfilled=False)
 
     def _folded(self, events: DataFrame, lacking: Sequence[str]) -> DataFrame:
-        return folded(events, self.columns, lacking=lacking, cleared=self.cleared)
+        return folded(events, self.columns, lacking=lacking, cleared=self.cleared, swept=self.swept)
 
     def _filled(self, rows: DataFrame, lacking: Sequence[str]) -> Folded:
         carrier = Carrier(self.history, self.columns, lacking=lacking, cleared=self.cleared)

@@ -118,6 +118,18 @@ class SourceSnapshot:
             while rows := list(islice(told, ROWS_AT_ONCE)):
                 yield [pa.array(texts, pa.string()) for texts in zip(*rows, strict=True)]
 
+    def count_rows(self, relation: Relation, condition: str) -> int:
+        """Return how many rows meet an SQL condition. Raise `ValueError` for one that the source refuses."""
+        # A parameter makes it one statement, whatever the condition holds.
+        text = condition.replace("%", "%%")
+        query = f"SELECT count(*) FROM {relation.quoted.as_string(self._connection)} WHERE ({text}) AND %s"  # noqa: S608
+        try:
+            row = self._connection.execute(query.encode(), (True,)).fetchone()
+        except (psycopg.ProgrammingError, psycopg.DataError, psycopg.NotSupportedError) as exc:
+            # Its message may quote a value of a row.
+            raise ValueError(f"{type(exc).__name__}, SQLSTATE {exc.sqlstate}") from None
+        return 0 if row is None else int(row[0])
+
     def _is_long(self, relation: Relation, column: str) -> bool:
         query = sql.SQL("SELECT bool_or(pg_column_size({}) > {}) FROM {}").format(
             sql.Identifier(column), sql.Literal(_LONG_NUMBER), relation.quoted

@@ -93,7 +93,7 @@ class Verification:
             dropped=table.drop_columns,
             choice=table.columns,
         )
-        comparison = _rows_compared(table, subject, snapshot, relation=relation, plan=plan)
+        comparison = compare_rows(table, subject, snapshot, relation=relation, plan=plan)
         if table.filter is not None:
             plan, comparison = plan.of_part_of_the_rows(), comparison.of_rows_in_silver()
         now, earlier = Look(snapshot.mark), self._earlier(table, subject, mark=snapshot.mark)
@@ -126,9 +126,10 @@ class Verification:
         return Deliveries(self.lake, self.database, self.ends)
 
 
-def _rows_compared(
+def compare_rows(
     table: Table, subject: Subject, snapshot: SourceSnapshot, *, relation: Relation, plan: ColumnPlan
 ) -> Comparison:
+    """Compare all rows of both sides; nothing is written."""
     as_cells = partial(source_batch, plan, beyond_is_null=table.out_of_range is OutOfRange.AS_NULL)
     names = [column.source for column in plan.compared]
     return compare(

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.operations import IMAGES, Operation
 from cdc_lakehouse.lake.names import quoted
-from cdc_lakehouse.lake.place import Place
+from cdc_lakehouse.lake.place import Place, newest
 from cdc_lakehouse.silver.folding.place import PLACE, PLACE_TYPE, is_after, literal_place, newest_of
 
 IMAGE_AT = "_cdc_fold_image_at"
@@ -30,11 +30,17 @@ GONE = "_cdc_fold_gone"
 
 
 def folded(
-    events: DataFrame, columns: TableColumns, *, lacking: Sequence[str], cleared: Place | None
+    events: DataFrame,
+    columns: TableColumns,
+    *,
+    lacking: Sequence[str],
+    cleared: Place | None,
+    swept: Place | None = None,
 ) -> DataFrame:
     """One row per key: the source's columns, the system columns, and what the merge decides by.
 
     `lacking` are columns that an event may not tell; what stood before `cleared` is deleted there.
+    Of a key without an event behind `swept` the row is deleted, too; other keys keep their values across it.
     Of a delete only the key's columns are told: `before` holds defaults, not values, under the usual
     replica identity (`cdc-semantics` §1). The row that it ended is told, for tables that keep deleted rows.
     """
@@ -46,7 +52,8 @@ def folded(
         *(_resets() if lacking else ()),
         *(_told(name).alias(_told_name(name)) for name in lacking),
     )
-    return _changes(by_key, columns, lacking=lacking, cleared=cleared)
+    gone_before = newest(cleared, swept)
+    return _changes(by_key, columns, lacking=lacking, cleared=cleared, gone_before=gone_before)
 
 
 _POSITION = f"{PLACE}.position"
@@ -76,11 +83,18 @@ def _told_name(name: str) -> str:
 
 
 def _changes(
-    by_key: DataFrame, columns: TableColumns, *, lacking: Sequence[str], cleared: Place | None
+    by_key: DataFrame,
+    columns: TableColumns,
+    *,
+    lacking: Sequence[str],
+    cleared: Place | None,
+    gone_before: Place | None,
 ) -> DataFrame:
     last, image_at = F.col("last"), F.col(f"image.{PLACE}")
     is_delete = last["op"] == Operation.DELETE
-    is_cleared = F.lit(False) if cleared is None else is_after(literal_place(cleared), last[PLACE])
+    is_cleared = F.lit(False)
+    if gone_before is not None:
+        is_cleared = is_after(literal_place(gone_before), last[PLACE])
     keys = {column.name for column in columns.key}
     told = {name: F.col(quoted(_told_name(name))) for name in lacking}
 

@@ -61,6 +61,8 @@ class Cutting:
     """True if all keys are recut."""
     corrected: DataFrame | None = None
     """Rows of the history whose times were corrected: as they are in `history`, which differs from disk."""
+    keeps_told: bool = False
+    """True if bronze may have lost events of the keys that are recut: versions keep values they told."""
 
     @property
     def keys(self) -> Sequence[str]:
@@ -78,12 +80,15 @@ class Cutting:
         cut = Versions(self.keys, names, sorted(lacking), self.tracked, reads, dropped)
         spans = self._spans(recut, continued)
         steps = self._steps(recut, continued, spans, lacking=sorted(lacking))
-        versions = in_time(cut.of(steps, endings), spans, self.keys).localCheckpoint()
+        versions = cut.of(steps, endings)
+        if self.keeps_told and lacking:
+            versions = known.keep_told_values(versions, sorted(lacking))
+        versions = in_time(versions, spans, self.keys).localCheckpoint()
         parts = [as_rows(versions)]
         if recut is not None:
             parts.append(known.replaced(versions, recut))
         if self._may_end():
-            fresh = new_endings(endings, before=self.before.cleared)
+            fresh = new_endings(endings, before=self.before)
             parts.append(known.but_of(versions, recut).ended(fresh, self._alive()))
         rows = reduce(DataFrame.unionByName, parts)
         if self.corrected is None:
@@ -130,7 +135,7 @@ class Cutting:
         if facts.snapshot_rows and cleared is not None and cleared.position[0] > 0:
             parts.append(_keys_of_late_reads(work.events, epoch=cleared.position[0]))
         if facts.ended is not None or self.before.complete is not None:
-            fresh = new_endings(self._endings(recuts=True), before=cleared)
+            fresh = new_endings(self._endings(recuts=True), before=self.before)
             parts.append(known.crossed(fresh, self._alive()))
         return reduce(DataFrame.unionByName, parts).distinct().localCheckpoint()
 
@@ -181,15 +186,17 @@ class Cutting:
         return self.silver.where(~F.coalesce(F.col(DELETED), F.lit(False)))
 
     def _endings(self, *, recuts: bool) -> DataFrame:
-        rows, cleared = self.changes.work.rows, self.changes.applied.cleared
-        if cleared is None or not (recuts or self._may_end()):
+        rows, applied = self.changes.work.rows, self.changes.applied
+        if applied.gone_before is None or not (recuts or self._may_end()):
             return no_endings(rows.sparkSession)
-        return endings_in(rows, cleared=cleared)
+        return endings_in(rows, cleared=applied.cleared, sweeps=applied.sweeps)
 
     def _may_end(self) -> bool:
-        """Return whether the work may contain an ending."""
-        facts = self.changes.facts
-        return bool(facts.truncates) or facts.ended is not None or self.before.complete is not None
+        """Return whether the merge may apply an ending."""
+        facts, is_swept = self.changes.facts, self.changes.applied.sweeps != self.before.sweeps
+        return (
+            is_swept or bool(facts.truncates) or facts.ended is not None or self.before.complete is not None
+        )
 
 
 def _keys_of_late_reads(work: DataFrame, *, epoch: int) -> DataFrame:

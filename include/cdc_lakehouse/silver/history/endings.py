@@ -1,14 +1,18 @@
-"""The places at which all rows of a table ended, as bronze tells them: truncates, repeated snapshots.
+"""The places at which rows of a table ended beside their own events: truncates and repeated snapshots, which
+bronze tells, and sweeps, which silver's ledger tells.
 
 Silver needs the newest one only (`folding.clearing`); a history needs to know which came first behind a row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.lake.applied import Applied, Sweep
 from cdc_lakehouse.lake.place import Place
 from cdc_lakehouse.silver.examine import SNAPSHOT_ENDS
 from cdc_lakehouse.silver.folding.place import (
@@ -25,20 +29,32 @@ ENDINGS = "_cdc_step_endings"
 TS = "ts"
 
 
-def endings_in(rows: DataFrame, *, cleared: Place) -> DataFrame:
-    """One row: the column `ENDINGS`. `rows` are all of bronze.
+def endings_in(rows: DataFrame, *, cleared: Place | None, sweeps: Sequence[Sweep] = ()) -> DataFrame:
+    """One row: the column `ENDINGS`. `rows` are all of bronze, `sweeps` are not told there.
 
     A snapshot takes away what it lacks at the beginning of its epoch. Which ones do, silver has decided
     (`folding.clearing`): one behind the newest of them, at `cleared`, may have rows that bronze does not hold
     yet, or be of one topic of several.
     """
+    if cleared is None:
+        return _with_sweeps(no_endings(rows.sparkSession), sweeps)
     decoded = rows.where(F.col("decode_error").isNull())
     truncates = decoded.where(F.col("op") == Operation.TRUNCATE).select(
         place_of_event().alias(PLACE), F.col("source.ts").alias(TS)
     )
     found = truncates.unionByName(_of_snapshots(decoded))
     found = found.where(~is_after(F.col(PLACE), literal_place(cleared)))
-    return found.agg(F.collect_set(F.struct(PLACE, TS)).alias(ENDINGS))
+    return _with_sweeps(found.agg(F.collect_set(F.struct(PLACE, TS)).alias(ENDINGS)), sweeps)
+
+
+def _with_sweeps(endings: DataFrame, sweeps: Sequence[Sweep]) -> DataFrame:
+    if not sweeps:
+        return endings
+    decided = [
+        F.struct(literal_place(sweep.place).alias(PLACE), F.lit(sweep.at).cast("timestamp").alias(TS))
+        for sweep in sweeps
+    ]
+    return endings.select(F.array_union(F.col(ENDINGS), F.array(*decided)).alias(ENDINGS))
 
 
 def _of_snapshots(decoded: DataFrame) -> DataFrame:
@@ -59,34 +75,48 @@ def _beginning() -> Column:
     return F.struct(position.alias("position"), F.col("tx_id").alias("tx_id"))
 
 
-def first_ending(begun: Column, until: Column) -> Column:
+def first_ending(begun: Column, until: Column, *, is_created: Column | None = None) -> Column:
     """Of `ENDINGS` the first behind the place `begun` and before the place `until`, which may be null.
 
     The row of a repeated snapshot ends its predecessor itself: it was not missing from that snapshot.
+    A sweep ends only what nothing follows, or what is followed by an event that creates the row
+    (`is_created`): any other event shows that the row was still there.
     """
+    is_missing = until.isNull() | (
+        F.lit(False) if is_created is None else F.coalesce(is_created, F.lit(False))
+    )
 
     def counts(ending: Column) -> Column:
         at = ending[PLACE]
         of_snapshot = at["position"]["phase"] == 0
         repeated = of_snapshot & (until["position"]["phase"] == 0) & (at["tx_id"] == until["tx_id"])
         before = until.isNull() | is_after(until, at)
-        return is_after(at, begun) & before & ~F.coalesce(repeated, F.lit(False))
+        ends = ~_is_sweep(at) | is_missing
+        return is_after(at, begun) & before & ends & ~F.coalesce(repeated, F.lit(False))
 
     return F.array_min(F.filter(F.col(ENDINGS), counts))
 
 
-def new_endings(endings: DataFrame, *, before: Place | None) -> DataFrame:
-    """Return `endings` without snapshots that were complete when the table was cleared up to `before`.
+def _is_sweep(at: Column) -> Column:
+    """Return whether an ending is a sweep: truncates are streamed, and snapshots begin with phase 0."""
+    return (at["position"]["phase"] > 0) & (at["position"]["streamed"] == 0)
+
+
+def new_endings(endings: DataFrame, *, before: Applied) -> DataFrame:
+    """Return `endings` without sweeps, and snapshots that were complete, that silver had applied `before`.
 
     A version continues across a snapshot that read its row unchanged. A later merge, which does not see that
     read, must not end it there.
     """
-    if before is None:
-        return endings
+
+    def is_behind(at: Column, place: Place | None) -> Column:
+        return F.lit(True) if place is None else is_after(at, literal_place(place))
 
     def is_new(ending: Column) -> Column:
         at = ending[PLACE]
-        return (at["position"]["phase"] > 0) | is_after(at, literal_place(before))
+        truncated = (at["position"]["phase"] > 0) & (at["position"]["streamed"] > 0)
+        applied = F.when(_is_sweep(at), is_behind(at, before.swept)).otherwise(is_behind(at, before.cleared))
+        return truncated | applied
 
     return endings.select(F.filter(ENDINGS, is_new).alias(ENDINGS))
 

@@ -17,6 +17,7 @@ from cdc_lakehouse.silver.history.versions import UNCHANGED, in_time
 GOES = "_cdc_goes"
 """Column of what is written: the row is none of the history any more."""
 _SINCE, _END = "_cdc_since", "_cdc_end"
+_OPEN = "_cdc_incomplete"
 _IDENTITY = ("_cdc_from", "_cdc_tx_id")
 """With the key."""
 
@@ -85,6 +86,26 @@ class KnownRows:
         kept = self._end_at(known.where(is_older & self._reaches_beyond()), F.col(_SINCE))
         return kept.unionByName(gone.withColumn(GOES, F.lit(True)))
 
+    def keep_told_values(self, versions: DataFrame, lacking: Sequence[str]) -> DataFrame:
+        """Return `versions` with values that these rows have and that no event of bronze tells any more."""
+        named = [F.col(quoted(name)).alias(f"_cdc_known_{name}") for name in (*lacking, _OPEN)]
+        known = self.rows.select(*self._identity_columns(), *named)
+        joined = versions.join(known, self._is_same_version(), "left")
+        is_known = F.col("_cdc_same__cdc_from").isNotNull()
+
+        def is_lost(name: str) -> Column:
+            was_told = ~F.coalesce(F.array_contains(f"_cdc_known_{_OPEN}", name), F.lit(False))
+            return F.coalesce(F.array_contains(_OPEN, name), F.lit(False)) & is_known & was_told
+
+        values = {
+            name: F.when(is_lost(name), F.col(quoted(f"_cdc_known_{name}"))).otherwise(F.col(quoted(name)))
+            for name in lacking
+        }
+        told = F.array_compact(F.array(*(F.when(is_lost(name), F.lit(name)) for name in lacking)))
+        still = F.array_except(_OPEN, told)
+        values[_OPEN] = F.when(F.size(still) > 0, still)
+        return joined.withColumns(values).select(*(F.col(quoted(name)) for name in versions.columns))
+
     def cut_short(self, events: DataFrame) -> DataFrame:
         """Return all rows; a version that crosses the first of its key's `events` ends there."""
         known = self._join_first_events(events, how="left")
@@ -113,8 +134,10 @@ class KnownRows:
         return rows.withColumns(ended).select(*(F.col(quoted(name)) for name in self.rows.columns), GOES)
 
     def _identities(self, versions: DataFrame) -> DataFrame:
-        names = [*self.keys, *_IDENTITY]
-        return versions.select(*(F.col(quoted(name)).alias(f"_cdc_same_{name}") for name in names))
+        return versions.select(*self._identity_columns())
+
+    def _identity_columns(self) -> list[Column]:
+        return [F.col(quoted(name)).alias(f"_cdc_same_{name}") for name in (*self.keys, *_IDENTITY)]
 
     def _is_same_version(self) -> Column:
         same = F.lit(True)

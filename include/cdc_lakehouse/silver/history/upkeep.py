@@ -15,6 +15,7 @@ from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.lake.steps import Cause, Standing, commit_step, standing_of
 from cdc_lakehouse.lake.tables import life_of, schema_of
 from cdc_lakehouse.silver.changes import Changes
+from cdc_lakehouse.silver.deletes_limit import AcceptedDeletes
 from cdc_lakehouse.silver.history.cutting import Cutting
 from cdc_lakehouse.silver.history.merge import differing_versions, merge_history
 from cdc_lakehouse.silver.history.rows import with_corrected_times
@@ -35,23 +36,23 @@ def keep_history(
     changes: Changes,
     *,
     cause: Cause,
-    accepted: bool,
-) -> None:
+    accepted: AcceptedDeletes | None,
+) -> AcceptedDeletes | None:
     """Write the versions that follow from the merge, before silver is written. A second call writes the same.
 
     All of the history is recut from bronze if it is new, if it missed a step of silver, if older rules made
     it, or if silver was rebuilt. It may then end no more rows than `deletes_limit` allows, unless a person
-    `accepted` what the merge removes.
+    `accepted` what the merge removes. Returns the decision that the merge needs.
     """
     planned = _plan_cutting(session, application, task, changes, life=cause.life)
     if planned is None:
-        return
+        return accepted
     read, cutting = planned
     uri = application.lake.history(task.table.name)
     rows = cutting.rows().persist()
     try:
-        if cutting.whole and not accepted:
-            task.brake.refuse(cutting.removal(rows))
+        if cutting.whole and accepted is None:
+            accepted = task.brake.refuse(cutting.removal(rows))
         commit_step(
             lambda: merge_history(session, uri, rows, keys=cutting.keys, fills=changes.fills),
             session=session,
@@ -62,6 +63,7 @@ def keep_history(
     finally:
         rows.unpersist()
     logger.info("history committed", extra={"seq": cause.silver, "cut_anew": cutting.whole})
+    return accepted
 
 
 def changes_history(
@@ -95,13 +97,16 @@ def _plan_cutting(
         history, changed = with_corrected_times(history, [column.name for column in changes.columns.key])
     cutting = Cutting(
         changes=changes,
-        before=task.before.applied,
+        before=replace(task.before.applied, cleared=None)
+        if changes.work.clears_again
+        else task.before.applied,
         schema=schema,
         tracked=option.columns,
         history=with_fills(history, changes.fills),
         silver=with_fills(_silver(session, application, task), changes.fills),
         whole=read.life != life or read.rules < RULES or _has_missed(read, task),
         corrected=None if changed is None else with_fills(changed, changes.fills),
+        keeps_told=task.recomputed is not None and bool(task.held.gaps()),
     )
     return read, cutting
 

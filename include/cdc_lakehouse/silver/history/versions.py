@@ -62,7 +62,8 @@ class Versions:
 
     def _until(self) -> Column:
         following = F.lead(STEP).over(self._in_order())
-        ending = first_ending(F.col(STEP)["place"], following["place"])
+        created = following["op"] == Operation.CREATE
+        ending = first_ending(F.col(STEP)["place"], following["place"], is_created=created)
         is_ending = ending.isNotNull()
         return F.struct(
             F.when(is_ending, ending[PLACE]).otherwise(following["place"]).alias("place"),

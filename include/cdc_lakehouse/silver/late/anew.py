@@ -58,7 +58,10 @@ def keys_anew(
     if fills:
         uri = lake.silver(task.table.name)
         found.append(keys_that_moved(held) if is_filtered else incomplete_keys(session, uri, columns))
-    return KeysAnew(_all_of(found) if found else None, fills, late.refused)
+    # Read now: silver's columns may be widened before silver and history need the keys, and Delta refuses a
+    # read of a table that was changed since it was planned.
+    keys = _all_of(found).distinct().localCheckpoint() if found else None
+    return KeysAnew(keys, fills, late.refused)
 
 
 def _all_of(keys: Sequence[DataFrame]) -> DataFrame:

@@ -93,7 +93,8 @@ def _may_be_old(applied: Applied) -> Column:
 
 
 def _is_cleared(at: Column, applied: Applied) -> Column:
-    return F.lit(False) if applied.cleared is None else is_after(literal_place(applied.cleared), at)
+    gone = applied.gone_before
+    return F.lit(False) if gone is None else is_after(literal_place(gone), at)
 
 
 def _newest(session: SparkSession, uri: str, columns: TableColumns, *, lowest: Reached) -> DataFrame | None:

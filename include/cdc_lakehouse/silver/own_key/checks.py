@@ -51,5 +51,5 @@ def refuse_double_keys(
 
 
 def _cleared(task: MergeTask, facts: WorkFacts) -> Place | None:
-    before = task.before.applied
-    return cleared_by(before, truncated=facts.cleared, ended=facts.ended, held=task.held).cleared
+    before = task.before.applied.with_sweeps(task.sweeps)
+    return cleared_by(before, truncated=facts.cleared, ended=facts.ended, held=task.held).gone_before

@@ -139,7 +139,12 @@ class MergePlan:
 
     def _is_same_row(self) -> Column:
         same = ~is_after(_f(RESET_AT), place_of_row("s"))
-        return same & ~_was_deleted() if self.keeps_deleted else same
+        if not self.keeps_deleted:
+            return same
+        is_alive = ~_was_deleted()
+        if self.refolds:  # from the events that silver has applied: the row that they ended is the same one
+            is_alive |= _f(REFOLDED) & ~is_after(place_of_row("f"), place_of_row("s"))
+        return same & is_alive
 
     def _stands_as(self) -> Values:
         found = {name: _f(name) for name in _STANDS_AS}

@@ -76,7 +76,8 @@ def without_buried(session: SparkSession, uri: str, changes: DataFrame, columns:
     if not DeltaTable.isDeltaTable(session, uri):
         return changes
     newest = F.max(F.struct("_cdc_position", "_cdc_tx_id")).alias("newest")
-    known = session.read.format("delta").load(uri)
+    # At a version: `bury` may widen the keys of the tombstones before these rows are written.
+    known = session.read.format("delta").option("versionAsOf", standing_of(uri).version).load(uri)
     known = known.select(*key_values_in_types_of(columns.key), *_PLACE_COLUMNS)
     dead = known.groupBy(*(quoted(each.name) for each in columns.key))
     places = dead.agg(newest).select(*(F.col(quoted(each.name)) for each in columns.key), "newest.*")
