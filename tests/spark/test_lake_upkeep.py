@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import os
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 import pytest
 from chain import Chain  # type: ignore[import-not-found]
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from orders import ORDERS, SOURCE, know, notes, order, planned  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.contract import Job, TableResult, TableStatus
 from cdc_lakehouse.errors import ForeignCommitError, ForeignRowsError
+from cdc_lakehouse.lake.health import health_in, health_of
 from cdc_lakehouse.lake.ledger import Ledger
+from cdc_lakehouse.lake.snapshot import newest_snapshot
 from cdc_lakehouse.lake.state import TableState, foreign_name, look_into, read_state
 from cdc_lakehouse.lake.tables import properties_of
+from cdc_lakehouse.maintenance import optimize as optimize_module
 from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.job import optimize_tables, vacuum_tables
+from cdc_lakehouse.maintenance.memory import Memory, read_memories, write_memories
+from cdc_lakehouse.maintenance.optimize import optimize
+from cdc_lakehouse.maintenance.plan import OptimizePlan, VacuumKind, plan_optimize
 from cdc_lakehouse.maintenance.restate import DEEP
 from cdc_lakehouse.maintenance.vacuum import vacuum
 
@@ -86,25 +96,155 @@ def test_a_table_with_deletion_vectors_tells_its_ledger(small_files):
     assert state.size_bytes > 0
 
 
-def test_optimize_compacts_bronze_and_silver_and_keeps_their_ledgers(small_files):
-    application = small_files.application(ORDERS, job=Job.OPTIMIZE)
+@pytest.fixture
+def many_files(small_files: Chain) -> Chain:
+    """Six files in bronze, and in silver two, one of them with hidden rows."""
+    for offset in (10, 11, 12):
+        small_files.ingest(ORDERS, [order(offset, 10 + offset, note="more")])
+    return small_files
 
-    (result,) = optimize_tables(application)
 
-    packed = {"tables": 3, "skipped": 0, "files_packed": 5, "files_written": 2}
+def optimized(chain: Chain, *, dry_run: bool = False) -> TableResult:
+    (result,) = optimize_tables(chain.application(ORDERS, job=Job.OPTIMIZE, dry_run=dry_run))
+    return result
+
+
+def test_optimize_packs_bronze_and_keeps_its_ledger(many_files):
+    result = optimized(many_files)
+
+    packed = {"tables": 3, "skipped": 0, "files_packed": 6, "files_written": 1}
     bronze = {when: health["bronze/cases/orders"]["files"] for when, health in result.health.items()}
     assert (result.status, result.counts) == (TableStatus.MAINTAINED, packed)
-    assert bronze == {"before": 3, "after": 1}
-    assert len(DeltaTable(small_files.lake.bronze("orders")).file_uris()) == 1
-    assert ledger_at(small_files.lake.bronze("orders")).seq == 3
-    assert ledger_at(small_files.lake.silver("orders")).seq == 2
-    assert notes(small_files.silver(ORDERS)) == KEPT
+    assert bronze == {"before": 6, "after": 1}
+    assert len(DeltaTable(many_files.lake.bronze("orders")).file_uris()) == 1
+    assert ledger_at(many_files.lake.bronze("orders")).seq == 6
+    assert len(notes(many_files.bronze(ORDERS))) == 12
 
 
-def test_a_dry_run_of_optimize_commits_nothing(small_files):
-    optimize_tables(small_files.application(ORDERS, job=Job.OPTIMIZE, dry_run=True))
+def test_optimize_leaves_a_table_alone_where_it_does_not_pay_and_says_why(many_files):
+    result = optimized(many_files)
 
-    assert state_at(small_files.lake.bronze("orders")).version == 3
+    silver = result.maintenance["silver/cases/orders"]
+    assert silver["reason"] == (
+        "not worth it: 2 files below 32 MiB can become 1, 1 files hide 2 rows (25.0%)"
+    )
+    assert (silver["commits"], state_at(many_files.lake.silver("orders")).version) == (0, 2)
+
+
+def test_a_second_optimize_finds_nothing_to_do(many_files):
+    optimized(many_files)
+
+    assert optimized(many_files).status is TableStatus.IDLE
+
+
+def test_a_dry_run_of_optimize_says_what_it_would_do_and_commits_nothing(many_files):
+    result = optimized(many_files, dry_run=True)
+
+    assert (result.status, result.counts["files_packed"]) == (TableStatus.PLANNED, 0)
+    assert result.maintenance["bronze/cases/orders"]["reason"] == (
+        "6 files below 32 MiB can become 1, 0 files hide 0 rows (0.0%)"
+    )
+    assert state_at(many_files.lake.bronze("orders")).version == 6
+
+
+def test_a_table_that_gives_way_for_a_week_is_red_and_one_optimize_heals_it(many_files, monkeypatch):
+    lake, week = many_files.lake, Memory(6, datetime.now(UTC).date() - timedelta(days=1))
+    write_memories(lake.maintenance("optimize", "orders"), {"bronze/cases/orders": week})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(optimize_module, "_is_done", lambda *_: False)
+        blocked = optimized(many_files)
+    healed = optimized(many_files)
+
+    assert blocked.error is not None
+    assert (blocked.error.code, blocked.counts["skipped"]) == ("OPTIMIZE_OVERDUE", 1)
+    assert blocked.maintenance["bronze/cases/orders"]["conflict_nights"] == 7
+    assert (healed.error, healed.counts["files_packed"]) == (None, 6)
+    assert read_memories(lake.maintenance("optimize", "orders")) == {}
+
+
+def test_the_first_nights_on_which_a_table_gives_way_are_green(many_files, monkeypatch):
+    monkeypatch.setattr(optimize_module, "_is_done", lambda *_: False)
+
+    results = [optimized(many_files), optimized(many_files)]
+
+    nights = [result.maintenance["bronze/cases/orders"]["conflict_nights"] for result in results]
+    assert ([result.error for result in results], nights) == ([None, None], [1, 1])
+
+
+@pytest.fixture
+def forty_files(engine, tmp_path) -> tuple[str, OptimizePlan]:
+    """A table of forty files of one row each, and a plan that packs two of them per commit."""
+    uri = (tmp_path / "forty").as_uri()
+    engine.session().range(0, 40, 1, 40).write.format("delta").save(uri)
+    snapshot = newest_snapshot(uri)
+    assert snapshot is not None
+    largest = max(file.size for file in snapshot.files)
+    plan = PairByPair(2 * largest, 2 * largest, 40, 20, 0, 0, 0)
+    return uri, plan
+
+
+class PairByPair(OptimizePlan):
+    """A commit for each file that is written."""
+
+    @property
+    def batch_bytes(self) -> int:
+        return self.target_bytes
+
+
+def test_each_batch_of_optimize_is_a_commit_of_its_own(engine, forty_files):
+    uri, plan = forty_files
+
+    packed = optimize(engine.isolated(), uri, plan, version=0)
+
+    assert (packed.removed, packed.added, packed.commits, packed.gave_way) == (40, 20, 20, False)
+
+
+def test_a_commit_beside_optimize_costs_it_one_batch(engine, forty_files):
+    uri, plan = forty_files
+
+    with ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(delete_a_row_of_a_later_batch, uri)
+        packed = optimize(engine.isolated(), uri, plan, version=0)
+
+    deleted = beside.result(timeout=0)
+    left = {row["id"] for row in engine.session().read.format("delta").load(uri).collect()}
+    assert left == set(range(40)) - {deleted}
+    assert not packed.gave_way
+    assert packed.removed >= 38
+
+
+def delete_a_row_of_a_later_batch(uri: str) -> int:
+    """Delete a row as soon as the first batch is committed, from a file that no batch has packed yet."""
+    table, deadline = DeltaTable(uri), time.monotonic() + 120
+    while time.monotonic() < deadline:
+        table.update_incremental()
+        if table.version() == 0:
+            continue
+        added = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        row = int(next(file["min.id"] for file in added if file["num_records"] == 1))
+        try:
+            table.delete(f"id = {row}")
+        except CommitFailedError:
+            continue
+        return row
+    raise TimeoutError("no batch was committed")
+
+
+def test_hidden_rows_above_their_share_are_taken_out_of_a_file_that_is_alone(engine, tmp_path):
+    uri = (tmp_path / "hidden").as_uri()
+    session = engine.isolated()
+    session.range(0, 8000, 1, 1).write.format("delta").option("delta.enableDeletionVectors", "true").save(uri)
+    session.sql(f"DELETE FROM delta.`{uri}` WHERE id % 4 = 0").collect()
+    snapshot = newest_snapshot(uri)
+    assert snapshot is not None
+
+    packed = optimize(engine.isolated(), uri, plan_optimize(snapshot.files), version=snapshot.version)
+
+    health = health_of(uri)
+    assert health is not None
+    assert (health_in(snapshot).hidden_rows, packed.removed) == (2000, 1)
+    assert (health.hidden_rows, health.rows) == (0, 6000)
 
 
 def test_vacuum_deletes_what_no_version_within_the_retention_needs(small_files):
@@ -131,10 +271,55 @@ def test_vacuum_keeps_files_as_long_as_the_pipeline_says(small_files, retention,
     reclaimed = counts.pop("bytes_reclaimed")
     deleted = 4 - left
     assert counts == {"tables": 3, "skipped": 0, "files_deleted": deleted, "restated": 0}
+    assert {facts["kind"] for facts in result.maintenance.values()} == {"full"}
     assert (result.status, reclaimed > 0) == (
         (TableStatus.MAINTAINED, True) if deleted else (TableStatus.IDLE, False)
     )
     assert files_in(uri) == left
+
+
+def lay_a_stray_file(uri: str) -> Path:
+    """A file that no commit names, as a run that died leaves it."""
+    stray = Path(urlsplit(uri).path) / "stray.parquet"
+    stray.write_bytes(b"PAR1")
+    return stray
+
+
+def test_vacuum_lists_the_folder_once_a_week_and_reads_the_log_between(small_files):
+    uri = small_files.lake.bronze("orders")
+    small_files.sql("OPTIMIZE {t}", uri)
+    first = vacuumed(small_files)
+    stray = lay_a_stray_file(uri)
+    make_older(uri, days=20)
+
+    between = vacuumed(small_files)
+    is_left = stray.exists()
+    memory = small_files.lake.maintenance("vacuum", "orders")
+    week_ago = datetime.now(UTC) - timedelta(days=7)
+    write_memories(memory, {name: Memory(last_full_vacuum=week_ago) for name in read_memories(memory)})
+    full = vacuumed(small_files)
+
+    kinds = [result.maintenance["bronze/cases/orders"]["kind"] for result in (first, between, full)]
+    assert kinds == ["full", "lite", "full"]
+    assert (between.counts["files_deleted"], is_left, stray.exists()) == (3, True, False)
+
+
+def test_a_table_whose_log_names_too_little_gets_a_full_vacuum(small_files):
+    uri = small_files.lake.bronze("orders")
+    stray = lay_a_stray_file(uri)
+    make_older(uri, days=20)
+    forget_commits_below(uri, 2, small_files)
+
+    reclaimed = vacuum(small_files.engine.isolated(), uri, retention=timedelta(days=7), kind=VacuumKind.LITE)
+
+    assert (reclaimed.kind, stray.exists()) == (VacuumKind.FULL, False)
+
+
+def test_a_dry_run_of_vacuum_says_which_kind_it_would_be(small_files):
+    (result,) = vacuum_tables(small_files.application(ORDERS, job=Job.VACUUM, dry_run=True))
+
+    assert result.status is TableStatus.PLANNED
+    assert {facts["kind"] for facts in result.maintenance.values()} == {"full"}
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from cdc_lakehouse.lake.names import literal, quoted
+from cdc_lakehouse.maintenance.plan import VacuumKind
+
+logger = logging.getLogger(__name__)
 
 _FILES = "delta.deletedFileRetentionDuration"
 _LOG = "delta.logRetentionDuration"
@@ -16,6 +20,7 @@ _LOG = "delta.logRetentionDuration"
 
 _STARTED = "VACUUM START"
 _LAST_COMMITS = 10
+_LOG_SAYS_TOO_LITTLE = "DELTA_CANNOT_VACUUM_LITE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +29,21 @@ class Reclaimed:
 
     files: int
     bytes: int
+    kind: VacuumKind = VacuumKind.FULL
+    """What was done, which may not be what was asked for."""
+
+    def document(self) -> dict[str, int | str]:
+        """Return what the report says of one Delta table."""
+        return asdict(self)
 
 
 def vacuum(
-    session: SparkSession, uri: str, *, retention: timedelta, log_retention: timedelta | None = None
+    session: SparkSession,
+    uri: str,
+    *,
+    retention: timedelta,
+    kind: VacuumKind = VacuumKind.FULL,
+    log_retention: timedelta | None = None,
 ) -> Reclaimed:
     """Delete files that left the table before `retention`. A second call deletes nothing.
 
@@ -42,14 +58,26 @@ def vacuum(
     if any(properties.get(name) != value for name, value in wanted.items()):
         pairs = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in wanted.items())
         session.sql(f"ALTER TABLE {quoted('delta', uri)} SET TBLPROPERTIES ({pairs})")
-    table.vacuum()
-    return _reclaimed(table)
+    done = _vacuum_as(kind, session, uri)
+    return _reclaimed(table, done)
 
 
-def _reclaimed(table: DeltaTable) -> Reclaimed:
+def _vacuum_as(kind: VacuumKind, session: SparkSession, uri: str) -> VacuumKind:
+    """Return the kind that was done: a full one where the log no longer names all files that left."""
+    try:
+        session.sql(f"VACUUM {quoted('delta', uri)} {kind.upper()}")
+    except Exception as exc:
+        if kind is VacuumKind.FULL or _LOG_SAYS_TOO_LITTLE not in str(exc):
+            raise
+        logger.warning("the log does not name all files that left: vacuum in full", extra={"uri": uri})
+        return _vacuum_as(VacuumKind.FULL, session, uri)
+    return kind
+
+
+def _reclaimed(table: DeltaTable, kind: VacuumKind) -> Reclaimed:
     """Return what the newest VACUUM says that it deleted."""
     commits = table.history(_LAST_COMMITS).select("operation", "operationMetrics").collect()
     metrics: dict[str, str] = next(
         (row["operationMetrics"] for row in commits if row["operation"] == _STARTED), {}
     )
-    return Reclaimed(int(metrics.get("numFilesToDelete", 0)), int(metrics.get("sizeOfDataToDelete", 0)))
+    return Reclaimed(int(metrics.get("numFilesToDelete", 0)), int(metrics.get("sizeOfDataToDelete", 0)), kind)
