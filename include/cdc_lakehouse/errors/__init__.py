@@ -14,7 +14,9 @@
     │   ├── TopicUnavailableError     TOPIC_UNAVAILABLE
     │   ├── KafkaMovedError           KAFKA_MOVED
     │   ├── CheckpointTakenError      CHECKPOINT_TAKEN
-    │   └── SupersededError           SUPERSEDED
+    │   ├── SupersededError           SUPERSEDED
+    │   ├── ResyncNotEndedError       RESYNC_NOT_ENDED
+    │   └── RepairWaitsError          REPAIR_WAITS
     ├── ConfigError                                   78  a person must change something first
     │   ├── InvalidPipelineError      INVALID_PIPELINE
     │   ├── MissingConnectionError    MISSING_CONNECTION
@@ -39,7 +41,10 @@
     │   ├── InvalidShapeError         INVALID_SHAPE
     │   ├── ShapeChangedError         SHAPE_CHANGED
     │   ├── HistoryColumnsUnknownError HISTORY_COLUMNS_UNKNOWN
-    │   └── HistoryShapeChangedError  HISTORY_SHAPE_CHANGED
+    │   ├── HistoryShapeChangedError  HISTORY_SHAPE_CHANGED
+    │   ├── NotReadyError             NOT_READY
+    │   ├── RepairRefusedError        REPAIR_REFUSED
+    │   └── PlanChangedError          PLAN_CHANGED
     └── DataError                                     65  the data needs a decision
         ├── OffsetsLostError          OFFSETS_LOST
         ├── IntervalIncompleteError   INTERVAL_INCOMPLETE
@@ -75,7 +80,9 @@
         ├── LogDamagedError           LOG_DAMAGED
         ├── DataFilesGoneError        DATA_FILES_GONE
         ├── WrongTableError           WRONG_TABLE
-        └── LedgerLostError           LEDGER_LOST
+        ├── LedgerLostError           LEDGER_LOST
+        ├── OptimizeOverdueError      OPTIMIZE_OVERDUE
+        └── RepairNotVerifiedError    REPAIR_NOT_VERIFIED
 
 Each class has a constant `sentence` whose blanks are its own fields, and an `advice`.
 Everything else that is raised is a bug (exit 70).
@@ -98,6 +105,7 @@ from cdc_lakehouse.errors.configuration import (
     LedgerVersionError,
     MissingConnectionError,
     ModeChangedError,
+    NotReadyError,
     NotSupportedYetError,
     PlaceholderDiffersError,
     ShapeChangedError,
@@ -139,10 +147,18 @@ from cdc_lakehouse.errors.data import (
     UnsupportedEventError,
     WrongTableError,
 )
+from cdc_lakehouse.errors.maintenance import OptimizeOverdueError
 from cdc_lakehouse.errors.own_key import (
     KeyInTwoTopicsError,
     KeyNotToldError,
     KeyNotUniqueError,
+)
+from cdc_lakehouse.errors.repair import (
+    PlanChangedError,
+    RepairNotVerifiedError,
+    RepairRefusedError,
+    RepairWaitsError,
+    ResyncNotEndedError,
 )
 from cdc_lakehouse.errors.retryable import (
     BatchMisfitError,
@@ -218,12 +234,19 @@ __all__ = [
     "MissingConnectionError",
     "ModeChangedError",
     "NotFreshError",
+    "NotReadyError",
     "NotSupportedYetError",
     "OffsetsLostError",
+    "OptimizeOverdueError",
     "PlaceholderDiffersError",
+    "PlanChangedError",
     "QuarantineLimitError",
     "QuarantineOpenError",
     "RegistryUnavailableError",
+    "RepairNotVerifiedError",
+    "RepairRefusedError",
+    "RepairWaitsError",
+    "ResyncNotEndedError",
     "RetryableError",
     "SchemaChangedError",
     "SchemaConflictError",

@@ -99,7 +99,8 @@ class PlaceholderDiffersError(ConfigError):
         "Nothing of the table was read: the placeholder would replace real values. Set "
         "`unavailable_value_placeholder` of the pipeline to what `unavailable.value.placeholder` of the "
         "connector is. If the connector's was changed while records waited in Kafka, the older ones carry "
-        "the other text as a value: once they are merged, send the rows again with an incremental snapshot."
+        "the text of before: set a list of both. Records that were read without it carry that text as a "
+        "value: once they are merged, send the rows again with an incremental snapshot."
     )
     table: str
     connector: str
@@ -146,12 +147,12 @@ class SourceEpochTooHighError(ConfigError):
 
 class EpochBeyondBoundsError(ConfigError):
     code = "EPOCH_BEYOND_BOUNDS"
+    repair = "rebuild"
     sentence = "bronze of {table} has the source epoch {epoch}; silver holds numbers up to {highest}"
     advice = (
         "An earlier release took it. Nothing was merged. Clear `bronze_ingest`, then `silver_merge`: the "
         "ingest numbers such epochs on behind the others. If this comes back, silver has rows of the highest "
-        "number: delete its folder, and that of its history if it keeps one, and clear both again; they are "
-        "computed again from bronze."
+        "number: rebuild it."
     )
     table: str
     epoch: int
@@ -256,8 +257,9 @@ class KeylessUpsertError(ConfigError):
 
 class ModeChangedError(ConfigError):
     code = "MODE_CHANGED"
+    repair = "rebuild"
     sentence = "silver of {table} was written with `mode: {was}`, and the mode of the table is {now} now"
-    advice = "Set `mode` back, or delete silver's folder and run the merge, which computes it from bronze."
+    advice = "Set `mode` back, or rebuild silver from bronze."
     table: str
     was: str
     now: str
@@ -265,10 +267,11 @@ class ModeChangedError(ConfigError):
 
 class DeletedRowsKeptError(ConfigError):
     code = "DELETED_ROWS_KEPT"
+    repair = "rebuild"
     sentence = "silver of {table} holds deleted rows (`_cdc_deleted`), and the table says `deletes: hard` now"
     advice = (
-        "Where they were deleted is known by these rows only. Set `deletes: soft` again, or delete silver's "
-        "folder and run the merge, which computes it from bronze."
+        "Where they were deleted is known by these rows only. Set `deletes: soft` again, or rebuild silver "
+        "from bronze."
     )
     table: str
 
@@ -285,11 +288,11 @@ class InvalidShapeError(ConfigError):
 
 class ShapeChangedError(ConfigError):
     code = "SHAPE_CHANGED"
+    repair = "rebuild"
     sentence = "silver of {table} was made by other settings than the pipeline file has now: {changed}"
     advice = (
-        "Its rows would be of two kinds. Set them back, or delete silver's folder of the table, and that of "
-        "its history (`<table>__history`) if it keeps one, and run the merge, which computes both from "
-        "bronze."
+        "Its rows would be of two kinds. Set them back, or rebuild silver and its history from bronze by the "
+        "settings of now."
     )
     table: str
     changed: str
@@ -298,11 +301,11 @@ class ShapeChangedError(ConfigError):
 
 class HistoryShapeChangedError(ConfigError):
     code = "HISTORY_SHAPE_CHANGED"
+    repair = "rebuild"
     sentence = "the history of {table} was made by other settings than the pipeline file has now: {changed}"
     advice = (
-        "Its versions would be of two kinds, and what a mask is to hide would stay. Set them back, or delete "
-        "the folder `<table>__history` beside silver's and run the merge, which computes it from bronze: "
-        "it begins with what bronze holds."
+        "Its versions would be of two kinds, and what a mask is to hide would stay. Set them back, or "
+        "rebuild silver and its history from bronze: the history then begins with what bronze holds."
     )
     table: str
     changed: str
@@ -315,3 +318,13 @@ class HistoryColumnsUnknownError(ConfigError):
     advice = "Name columns as silver has them."
     table: str
     columns: str
+
+
+class NotReadyError(ConfigError):
+    code = "NOT_READY"
+    sentence = "{subject} is not ready: {problems}"
+    advice = (
+        "Nothing was written. The report has the way out of each problem; start the preflight again then."
+    )
+    subject: str
+    problems: str

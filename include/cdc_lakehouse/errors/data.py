@@ -146,11 +146,11 @@ class ClusterChangedError(DataError):
 
 class IncompatibleSchemaError(DataError):
     code = "INCOMPATIBLE_SCHEMA"
+    repair = "rebuild"
     sentence = "column {column} of {table} was {was} and is now {now}"
     advice = (
         "Bronze was made anew with a type that silver cannot take over without loss. Bring the older bronze "
-        "back, or move silver of the table, and its `__history`, out of the lake: the next merge builds them "
-        "from this bronze."
+        "back, or rebuild silver and its history from this one."
     )
     table: str
     column: str
@@ -286,13 +286,14 @@ class UnsupportedEventError(DataError):
 
 class ForeignCommitError(DataError):
     code = "FOREIGN_COMMIT"
+    repair = "rebuild"
     sentence = (
         "version {version} of {table} ({operation}) changed data and is not ours; ours was {ours}{decision}"
     )
     advice = (
         "Somebody restored or edited the table by hand. Bronze: RESTORE it to our version, or leave it as it "
         "is; then trigger the DAG with the acknowledge_foreign that the newest run prints, copied "
-        "unchanged. Silver: rebuild it (runbook)."
+        "unchanged. Silver: rebuild it."
     )
     table: str
     version: int
@@ -319,6 +320,7 @@ class ForeignRowsError(DataError):
 
 class BronzeBehindError(DataError):
     code = "BRONZE_BEHIND"
+    repair = "rebuild"
     sentence = "silver of {table} has applied {source}/{partition} up to {applied}, but bronze ends at {end}"
     advice = "Bronze was restored or replaced. Bring back the newer bronze, or rebuild silver from this one."
     table: str
@@ -330,6 +332,7 @@ class BronzeBehindError(DataError):
 
 class SilverDiffersError(DataError):
     code = "SILVER_DIFFERS"
+    repair = "rebuild"
     snapshot = "incremental"
     sentence = (
         "silver of {table} is not what its source was at {mark}, and nothing that is still to come changes "
@@ -338,8 +341,8 @@ class SilverDiffersError(DataError):
     advice = (
         "The run report in the lake names keys and columns. What the table lacks by its own word comes "
         "first: repair that, then clear. If it lacks nothing: did somebody change silver by hand, or the "
-        "source without its log? Send the rows again with an incremental snapshot, or rebuild silver "
-        "(runbook)."
+        "source without its log? Send the rows again with an incremental snapshot, or rebuild "
+        "silver from bronze."
     )
     table: str
     mark: str
@@ -378,9 +381,11 @@ class WrongTableError(DataError):
 
 class LedgerLostError(DataError):
     code = "LEDGER_LOST"
+    repair = "rebuild"
     sentence = "{table} at {path} holds data but no commit states its progress"
     advice = (
-        "Move the folder away and let the table be built again, or restore a version that has its ledger."
+        "Silver: rebuild it. Bronze: restore a version that has its ledger, or move its folder away, and it "
+        "is read again from Kafka as far as Kafka reaches."
     )
     table: str
     path: str

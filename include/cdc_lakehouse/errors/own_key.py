@@ -7,6 +7,7 @@ from cdc_lakehouse.errors.data import DataError
 
 class KeyNotToldError(DataError):
     code = "KEY_NOT_TOLD"
+    repair = "rebuild"
     snapshot = "blocking"
     sentence = (
         "{count} event(s) of {table} do not tell {column}, which `key` names: {why}; first {coordinate}"
@@ -14,7 +15,7 @@ class KeyNotToldError(DataError):
     advice = (
         "Silver was left as it is; bronze goes on. Columns beside the message key need REPLICA IDENTITY FULL "
         "at the source: set it and take a new snapshot of the table, behind which older events do not count "
-        "(with `history` they do). Or name other columns, or take `key` out, and delete silver's folder."
+        "(with `history` they do). Or name other columns, or take `key` out, and rebuild silver."
     )
     table: str
     column: str
@@ -25,11 +26,12 @@ class KeyNotToldError(DataError):
 
 class KeyNotUniqueError(DataError):
     code = "KEY_NOT_UNIQUE"
+    repair = "rebuild"
     snapshot = "blocking"
     sentence = "two rows of {table} have one key ({columns}) at one time: {first} and {second}"
     advice = (
         "Silver was left as it is; bronze goes on. Make these columns unique at the source and take a new "
-        "snapshot, or name more columns under `key`, or take it out, and delete silver's folder. If a delete "
+        "snapshot, or name more columns under `key`, or take it out, and rebuild silver. If a delete "
         "between the two is missing: in a topic of several partitions the next run may have it; it may be in "
         "quarantine, or lost."
     )
@@ -43,13 +45,14 @@ class KeyNotUniqueError(DataError):
 
 class KeyInTwoTopicsError(DataError):
     code = "KEY_IN_TWO_TOPICS"
+    repair = "rebuild"
     sentence = (
         "{count} key(s) of {table} come from two of its topics, whose rows would overwrite each other; "
         "first {first} and {second}"
     )
     advice = (
         "Silver was left as it is; bronze goes on. If the topics have different rows (shards, tenants): set "
-        "`topic_column: shard` for the table, or another name, and delete silver's folder if there is one. "
+        "`topic_column: shard` for the table, or another name, and rebuild silver if there is one. "
         "If both have the same rows (the table was renamed): set `shared_keys: one_row`. Then clear "
         "`silver_merge`."
     )

@@ -19,13 +19,14 @@ class LogTornError(DataError):
 
 class LogDamagedError(DataError):
     code = "LOG_DAMAGED"
+    repair = "rebuild"
     sentence = (
         "the log of {table} at {path} lacks version {version}, or it is empty, and newer ones build on it"
     )
     advice = (
-        "Bring the file of that version back from a copy of the lake, then clear. Without a copy: delete the "
-        "folders of silver, its history and its tombstones, and the next merge computes them again from "
-        "bronze; bronze itself has to be rebuilt (runbook)."
+        "Bring the file of that version back from a copy of the lake, then clear. Without a copy: "
+        "rebuild silver, which sets the damaged folder aside; bronze itself is read again from Kafka as far "
+        "as Kafka reaches, once its folder was moved away (runbook)."
     )
     table: str
     path: str
@@ -34,10 +35,11 @@ class LogDamagedError(DataError):
 
 class DataFilesGoneError(DataError):
     code = "DATA_FILES_GONE"
+    repair = "rebuild"
     sentence = "{count} data file(s) of {table} at {path} are gone or cut: {first}; {whole}"
     advice = (
         "Nothing was read or written. Bring the files back from a copy of the lake, then clear. Without a "
-        "copy: delete the folder of silver, and the next merge computes it again from bronze. RESTORE bronze "
+        "copy: rebuild silver from bronze. RESTORE bronze "
         "to the version that the sentence names and trigger the DAG with the acknowledge_foreign that the "
         "next run prints: the records behind that version are read from Kafka again (runbook)."
     )

@@ -21,6 +21,8 @@ class LakehouseError(Exception):
     """Names of fields whose text may have several lines."""
     snapshot: ClassVar[str] = ""
     """Kind of snapshot in the advice, `incremental` or `blocking`: its statement is appended."""
+    repair: ClassVar[str] = ""
+    """Kind of repair in the advice, like `rebuild`: its DAG and its filled form are appended."""
 
     def __init_subclass__(cls) -> None:
         dataclass(eq=False, kw_only=True)(cls)

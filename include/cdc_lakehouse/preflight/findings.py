@@ -48,6 +48,11 @@ class Finding:
     def from_error(cls, subject: str, error: LakehouseError) -> Finding:
         return cls(Level.PROBLEM, subject, str(error), error.advice, error.exit_code)
 
+    def to_document(self) -> dict[str, str]:
+        """Return what a report shows."""
+        texts = {"subject": self.subject, "sentence": self.sentence, "advice": self.advice}
+        return {"level": self.level.value, **{name: printable_lines(text) for name, text in texts.items()}}
+
     def lines(self) -> list[str]:
         """The line, and below it the way out where there is one."""
         first = printable_lines(f"{self.level:<8} {self.subject}: {self.sentence}")

@@ -1,0 +1,1 @@
+"""Erase keys: which rows are meant, where they are, and how they go."""
