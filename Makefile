@@ -87,7 +87,7 @@ test-long: $(FETCHED) ## What `make test` leaves out for time: made-up histories
 	@$(RUN) -m pytest $(addprefix tests/spark/,$(LONG))
 	@$(RUN) -m pytest tests/spark/test_cases.py -m long
 	@$(RUN) -m pytest tests/crash -m long
-	@$(RUN) -m pytest tests/stack/test_8_histories.py tests/stack/test_9_verify.py -m long
+	@$(RUN) -m pytest tests/stack/test_8_histories.py tests/stack/test_9_verify.py tests/stack/test_5_rerun.py tests/stack/test_resync.py -m long
 test-source: $(FETCHED) ## Silver beside a real PostgreSQL
 	@$(RUN) -m pytest tests/source
 test-kafka: $(FETCHED) ## Topics as they can be, on a real broker

@@ -1,6 +1,6 @@
 """What Airflow and a job tell each other: request, result, exit codes, environment names.
 
-Standard library only: the Airflow side, the job side and the tests all import this.
+Standard library only: the Airflow side, the job side and the tests import it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from dataclasses import asdict, dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from cdc_lakehouse.headlines import MAINTENANCE_COUNTS, maintenance_headline
+from cdc_lakehouse.run_modes import Recompute, RepairStep
+
 RESULT_VERSION = 1
-
-# --- names of environment variables ------------------------------------------------------
-
 ENV_RESULT = "CDC_LAKEHOUSE_RESULT"
 """File that the job writes its `JobResult` to, as JSON."""
+ENV_OPTIONS = "CDC_LAKEHOUSE_OPTIONS"
+"""`JobRequest.options` as JSON: they may hold keys of rows, and a command line is seen by everybody."""
 ENV_PIPELINES = "CDC_LAKEHOUSE_PIPELINES"
 """Folder that holds `<pipeline>.yaml`; by default `include/pipelines` beside the package."""
 ENV_CONNECTION_KAFKA = "CDC_LAKEHOUSE_CONN_KAFKA"
@@ -46,7 +48,6 @@ MAX_SOURCE_EPOCH = 2**53 - 1
 
 HAS_WORK = 3
 """What a look at all tables ends with when one is not idle, for whatever reason: the job itself must run."""
-
 _WORST_FIRST = (ExitCode.BUG, ExitCode.RETRY, ExitCode.DATA, ExitCode.CONFIG)
 
 
@@ -64,14 +65,17 @@ class Job(StrEnum):
     VACUUM = "vacuum"
     QUARANTINE_REPLAY = "quarantine_replay"
     CLEAN_CHECKPOINTS = "clean_checkpoints"
+    REBUILD = "rebuild"
+    RESYNC = "resync"
+    REWIND = "rewind"
+    RETIRE = "retire"
+    ERASE = "erase"
+    QUARANTINE_REPAIR = "quarantine"
+    PREFLIGHT = "preflight"
 
 
-_MAINTENANCE_COUNTS = {
-    Job.OPTIMIZE: ("files_packed", "files_written"),
-    Job.VACUUM: ("files_deleted", "bytes_reclaimed", "restated"),
-    Job.CLEAN_CHECKPOINTS: ("checkpoints",),
-}
-"""What a job of maintenance counts, in the order of its headline."""
+REPAIRS = (Job.REBUILD, Job.RESYNC, Job.REWIND, Job.RETIRE, Job.ERASE, Job.QUARANTINE_REPAIR)
+"""Jobs that replace or remove what a table holds: each is planned, approved, carried out and verified."""
 
 
 class TableStatus(StrEnum):
@@ -81,6 +85,8 @@ class TableStatus(StrEnum):
     """It has work; a dry run or a look did none of it."""
     FAILED = "failed"
     SUPERSEDED = "superseded"
+    REPAIRED = "repaired"
+    """An approved plan was carried out by this run."""
     MAINTAINED = "maintained"
     """Readers find the same rows in other files, or files that nobody needed are gone."""
     VERIFIED = "verified"
@@ -99,15 +105,6 @@ class AirflowContext:
     """The user who triggered the run, as Airflow knows it; None for a run of the schedule."""
     note: str | None = None
     """Why it was triggered, from its form."""
-
-
-class Recompute(StrEnum):
-    """Which keys of an interval silver computes again from bronze."""
-
-    ALL = "all"
-    """All that have an event in it."""
-    CHANGED = "changed"
-    """Those whose rows in bronze have changed: filled, or decoded again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +143,14 @@ class JobRequest:
     that nobody waits for any more, as `make quarantine` prints them."""
     reopen_cases: tuple[str, ...] = ()
     """The same of closed ones that are to be decoded again after all."""
+    step: RepairStep | None = None
+    """The part of a repair that is asked for; None for all other jobs."""
+    plans: tuple[str, ...] = ()
+    """`<table>=<digest>`: plans of a repair, as its step `plan` printed them."""
+    approved_by: str | None = None
+    """The user who approved `plans`."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Name -> value of what only this kind of repair knows."""
     dry_run: bool = False
 
     def to_arguments(self) -> list[str]:
@@ -169,7 +174,7 @@ class JobRequest:
             arguments += ["--recompute", self.recompute]
         if self.also_drain:
             arguments.append("--also-drain")
-        arguments += self._decisions()
+        arguments += [*self._decisions(), *self._repair()]
         return [*arguments, "--dry-run"] if self.dry_run else arguments
 
     def _decisions(self) -> list[str]:
@@ -184,6 +189,14 @@ class JobRequest:
             ("--reopen-cases", self.reopen_cases),
         )
         return [argument for option, values in named for value in values for argument in (option, value)]
+
+    def _repair(self) -> list[str]:
+        arguments = [] if self.step is None else ["--step", self.step]
+        for plan in self.plans:
+            arguments += ["--plan", plan]
+        if self.approved_by:
+            arguments.append(f"--approved-by={self.approved_by}")
+        return arguments
 
 
 def table_named_by(decision: str) -> str:
@@ -215,14 +228,13 @@ class TableResult:
     counts: Mapping[str, int] = field(default_factory=dict)
     errors_by_code: Mapping[str, int] = field(default_factory=dict)
     open_cases: int | None = None
-    """Records of the table that could not be decoded and still wait, in all; None where nobody counted."""
+    """Records of the table that could not be decoded and still wait; None where nobody counted."""
     seen_through: str | None = None
     """Newest source commit time seen. Called valid-through only where completeness is proved."""
     lag_seconds: float | None = None
     """Age of that commit; it grows while the source is quiet."""
     lag_offsets: int | None = None
-    """After an ingest, also a failed one: offsets that it saw in Kafka and that bronze lacks. After a merge:
-    offsets that silver has not applied, of all that bronze has and Kafka was seen to have."""
+    """Offsets of Kafka that bronze lacks; after a merge, those that silver has not applied."""
     valid_through: str | None = None
     """Every change that a reader of the source could see then is in the table, by the source's clock."""
     valid_position: str | None = None
@@ -264,11 +276,22 @@ class TableResult:
 
     health: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of maintenance: `before` and `after` -> table -> `lake.health`, as OPTIMIZE and VACUUM found it."""
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    """Of a repair: the plan that was made, carried out or verified (`repair.plan`)."""
+    maintenance: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Table -> why OPTIMIZE wrote files again or did not, or the `kind` of VACUUM that it got."""
+    findings: Sequence[Mapping[str, str]] = field(default_factory=list)
+    """Of a preflight: `level`, `subject`, `sentence` and `advice` of each check (`preflight.findings`)."""
 
     @property
     def word(self) -> str:
         """What became of the table, in one word."""
         return str(self.verification.get("verdict", self.status))
+
+    @property
+    def conflict_nights(self) -> int:
+        """Nights in a row on which OPTIMIZE could do nothing for one of its Delta tables."""
+        return max((int(facts.get("conflict_nights", 0)) for facts in self.maintenance.values()), default=0)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -288,7 +311,8 @@ class JobResult:
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Topics of an ingest with `discover:`, as `topics_left_alone` and `topics_taken_in_doubt`; attempts
-    whose records maintenance found torn, as `torn_attempt_records`."""
+    whose records maintenance found torn, as `torn_attempt_records`; what its cleanup deleted beside the
+    tables, as `cleaned`."""
     v: int = RESULT_VERSION
 
     @property
@@ -324,19 +348,22 @@ class JobResult:
             verdicts = Counter(table.word for table in self.tables)
             told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
             return f"{len(self.tables)} tables verified: {told or 'none asks for it'}"
-        if self.job in _MAINTENANCE_COUNTS:
+        if self.job in MAINTENANCE_COUNTS:
             return self._maintained()
-        return f"{len(self.advanced)} of {len(self.tables)} tables advanced"
+        if self.job in REPAIRS:
+            return "; ".join(f"{t.table}: {t.plan.get('summary', t.word)}" for t in self.tables)
+        done = "ready" if self.job is Job.PREFLIGHT else "advanced"
+        count = len(self.tables if self.job is Job.PREFLIGHT else self.advanced)
+        return f"{count} of {len(self.tables)} tables {done}"
 
     def _maintained(self) -> str:
-        """`3 of 4 tables maintained: 12 files packed, 3 files written, 1 skipped`."""
-        total: Counter[str] = Counter()
-        for table in self.tables:
-            total.update(table.counts)
-        names = (*_MAINTENANCE_COUNTS[self.job], "skipped")
-        done = ", ".join(f"{total[name]} {name.replace('_', ' ')}" for name in names if total[name])
-        maintained = sum(table.status is TableStatus.MAINTAINED for table in self.tables)
-        return f"{maintained} of {len(self.tables)} tables maintained: {done or 'nothing to do'}"
+        return maintenance_headline(
+            [table.counts for table in self.tables],
+            names=(*MAINTENANCE_COUNTS[self.job], "skipped"),
+            statuses=Counter(str(table.status) for table in self.tables),
+            nights=max((table.conflict_nights for table in self.tables), default=0),
+            cleaned=self.notes.get("cleaned", ()),
+        )
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -360,7 +387,7 @@ class JobResult:
 
 def _table_result(document: Mapping[str, Any]) -> TableResult:
     ranges = {
-        topic: {partition: _offsets(pair) for partition, pair in partitions.items()}
+        topic: {partition: (start, until) for partition, (start, until) in partitions.items()}
         for topic, partitions in document["ranges"].items()
     }
     status, error = TableStatus(document["status"]), _table_error(document["error"])
@@ -371,8 +398,3 @@ def _table_error(document: Mapping[str, Any] | None) -> TableError | None:
     if document is None:
         return None
     return TableError(**{**document, "exit_code": ExitCode(document["exit_code"])})
-
-
-def _offsets(pair: Sequence[int]) -> tuple[int, int]:
-    start, end = pair
-    return start, end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +16,8 @@ from local_stack.errors import StackError
 FINISHED = frozenset({"success", "failed"})
 FAILING = frozenset({"failed", "up_for_retry"})
 _PAUSE = 0.5
+_UNMAPPED = -1
+"""The map index of a task that is not mapped."""
 
 
 class DagMissingError(StackError):
@@ -96,9 +98,11 @@ class AirflowClient:
         *,
         conf: Mapping[str, Any] | None = None,
         interval: tuple[datetime, datetime] | None = None,
+        logical_date: datetime | None = None,
     ) -> str:
         """Return the new run's id. With an `interval` it is one that a person has specified by hand."""
-        body: dict[str, Any] = {"logical_date": None, "conf": dict(conf or {})}
+        date = None if logical_date is None else logical_date.isoformat()
+        body: dict[str, Any] = {"logical_date": date, "conf": dict(conf or {})}
         if interval is not None:
             start, end = (moment.isoformat() for moment in interval)
             body |= {"logical_date": end, "data_interval_start": start, "data_interval_end": end}
@@ -106,6 +110,9 @@ class AirflowClient:
 
     def run_state(self, dag_id: str, run_id: str) -> str:
         return str(self._call("GET", _run(dag_id, run_id))["state"])
+
+    def run_type(self, dag_id: str, run_id: str) -> str:
+        return str(self._call("GET", _run(dag_id, run_id))["run_type"])
 
     def run_note(self, dag_id: str, run_id: str) -> str:
         """Return the note that the page of a run shows; empty without one."""
@@ -186,12 +193,65 @@ class AirflowClient:
         answer = self._http.get(path, params={"deserialize": "true"})
         return None if answer.status_code == httpx.codes.NOT_FOUND else _checked(answer)["value"]
 
-    def backfill(self, dag_id: str, *, from_date: str, to_date: str) -> list[str]:
-        """The ids of its runs."""
-        body = {"dag_id": dag_id, "from_date": from_date, "to_date": to_date, "max_active_runs": 1}
-        number = self._call("POST", "/backfills", json={**body, "reprocess_behavior": "none"})["id"]
-        runs = self._call("GET", f"/dags/{dag_id}/dagRuns", params={"run_type": "backfill"})["dag_runs"]
-        return [run["dag_run_id"] for run in runs if run.get("backfill_id", number) == number]
+    def question(self, dag_id: str, run_id: str, task_id: str) -> dict[str, Any]:
+        """Return what a task asks a person: `subject`, `body`, `params`, `options`."""
+        return self._call("GET", f"{_task(dag_id, run_id, task_id)}/{_UNMAPPED}/hitlDetails")
+
+    def wait_for_question(self, dag_id: str, run_id: str, task_id: str, *, seconds: float) -> None:
+        """Wait until a task asks a person, and the scheduler has noticed that its process ended.
+
+        Airflow 3.3.2 fails a task whose answer comes before that, within a second or two.
+        """
+        self.wait_for_task(dag_id, run_id, task_id, states=frozenset({"awaiting_input"}), seconds=seconds)
+        asked = datetime.now(UTC)
+        deadline = time.monotonic() + seconds
+        while (beat := self._scheduler_heartbeat()) is None or beat <= asked:
+            if time.monotonic() > deadline:
+                raise NotInTimeError("the scheduler has not looked at its tasks", seconds)
+            time.sleep(_PAUSE)
+
+    def _scheduler_heartbeat(self) -> datetime | None:
+        return _moment(self._call("GET", "/monitor/health")["scheduler"]["latest_scheduler_heartbeat"])
+
+    def answer(
+        self, dag_id: str, run_id: str, task_id: str, option: str, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Answer what a task asks, as the user who is logged in."""
+        body = {"chosen_options": [option], "params_input": dict(params)}
+        return self._call("PATCH", f"{_task(dag_id, run_id, task_id)}/{_UNMAPPED}/hitlDetails", json=body)
+
+    def backfill(
+        self,
+        dag_id: str,
+        *,
+        from_date: datetime,
+        to_date: datetime,
+        reprocess: str = "none",
+        max_active_runs: int = 1,
+        backwards: bool = False,
+        conf: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """Return the ids of its runs, also of those that it took over. A DAG has one open backfill."""
+        start, end = from_date.isoformat(), to_date.isoformat()
+        body = {
+            "dag_id": dag_id,
+            "from_date": start,
+            "to_date": end,
+            "reprocess_behavior": reprocess,
+            "max_active_runs": max_active_runs,
+            "run_backwards": backwards,
+            "dag_run_conf": dict(conf or {}),
+        }
+        self._call("POST", "/backfills", json=body)
+        query = {"run_type": "backfill", "logical_date_gte": start, "logical_date_lte": end}
+        runs = self._call("GET", f"/dags/{dag_id}/dagRuns", params=query)["dag_runs"]
+        return [run["dag_run_id"] for run in runs]
+
+    def cancel_backfill(self, dag_id: str) -> None:
+        """Cancel the open backfill of a DAG."""
+        backfills = self._call("GET", "/backfills", params={"dag_id": dag_id})["backfills"]
+        (number,) = (each["id"] for each in backfills if each["completed_at"] is None)
+        self._call("PUT", f"/backfills/{number}/cancel")
 
     def why(self, dag_id: str, run_id: str, task: TaskRun) -> str:
         """The headline of a task's last try: what the operator says first."""

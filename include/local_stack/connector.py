@@ -13,11 +13,17 @@ from local_stack.component import Component, Site
 from local_stack.connect import AVRO_CONVERTER, PASSWORD_DATABASE, PASSWORD_REGISTRY, Connect
 from local_stack.errors import ComponentFailedError, NotCapturedError
 from local_stack.ports import LOOPBACK
-from local_stack.postgres import SHOP, Postgres
+from local_stack.postgres import SHOP, VERIFIER, Postgres
 from local_stack.process import ProcessRecord
 from local_stack.registry import USER as REGISTRY_USER
 from local_stack.registry import Registry
-from local_stack.shop import SIGNAL_TABLE, create_tables, let_connector_read, publish_all_tables
+from local_stack.shop import (
+    SIGNAL_TABLE,
+    create_tables,
+    let_connector_read,
+    let_verifier_send_signals,
+    publish_all_tables,
+)
 
 PREFIX = "shop"
 SLOT = "shop"
@@ -47,6 +53,7 @@ class Connector(Component):
         with Postgres(self.site).connect(SHOP) as connection:
             publish_all_tables(connection, PREFIX)
             let_connector_read(connection, CONNECTOR_ROLE)
+            let_verifier_send_signals(connection, VERIFIER)
         self.configure(connector_settings(self.site))
         deadline = time.monotonic() + self.patience
         while not (self.state() == "RUNNING" and self._slot_is_active()):

@@ -48,6 +48,13 @@ def let_connector_read(connection: Connection, role: str) -> None:
     connection.commit()
 
 
+def let_verifier_send_signals(connection: Connection, role: str) -> None:
+    """The repair `resync` asks for snapshots with the connection that `verify` reads by."""
+    grant = sql.SQL("GRANT INSERT ON {} TO {}")
+    connection.execute(grant.format(sql.Identifier(SIGNAL_TABLE), sql.Identifier(role)))
+    connection.commit()
+
+
 def seed(connection: Connection, *, customers: int = 200, products: int = 50, orders: int = 300) -> None:
     """The same first rows each time; a database that has customers already is left as it is."""
     if connection.execute("SELECT EXISTS (SELECT FROM customers)").fetchone() == (True,):

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_home import HERE, PROJECT  # type: ignore[import-not-found]
 from fake_spark import idle, merged, played, result, script, was_called  # type: ignore[import-not-found]
 from test_operator import context, operator  # type: ignore[import-not-found]
@@ -64,6 +64,16 @@ def test_a_look_that_finds_an_error_leaves_it_to_the_job(lake):
         (folder / f"{0:020d}.json").write_text("no action of Delta")
 
     assert operator(Job.SILVER_MERGE).execute(context())["tables"]["orders"] == "advanced"
+
+
+def test_a_look_after_which_nothing_can_be_done_fails_the_task_without_spark(lake, monkeypatch):
+    monkeypatch.setitem(idle_check.LOOKS, Job.BRONZE_INGEST, "lost_look")
+    script(bronze_ingest=played(result(Job.BRONZE_INGEST, idle("orders"), idle("customers"))))
+
+    with pytest.raises(AirflowFailException, match="1 of 2 tables failed: orders INTERVAL_INCOMPLETE"):
+        operator(Job.BRONZE_INGEST).execute(context())
+
+    assert not was_called(Job.BRONZE_INGEST)
 
 
 def test_a_look_that_hangs_is_ended_and_the_job_starts(lake, monkeypatch):

@@ -36,7 +36,7 @@ GOOD = result(Job.BRONZE_INGEST, ingested("orders"), idle("customers"))
 class Store(dict[str, Any]):
     """Airflow's task state store: survives retries and clears."""
 
-    def set(self, key: str, value: Any) -> None:
+    def set(self, key: str, value: Any, *, retention: Any = None) -> None:
         self[key] = json.loads(json.dumps(value))
 
 
@@ -54,6 +54,7 @@ def context(
     conf: dict[str, Any] | None = None,
     store: Store | None = None,
     user: str | None = None,
+    clear_number: int = 0,
 ) -> Any:
     ti = TaskInstance(
         dag_id="cdc_shop", run_id="scheduled__2026", task_id="main.bronze_ingest", try_number=2, pushed={}
@@ -67,6 +68,7 @@ def context(
         data_interval_end=end,
         conf=conf or {},
         triggering_user_name=user,
+        clear_number=clear_number,
     )
     return {"ti": ti, "dag_run": dag_run, "task_state_store": Store() if store is None else store}
 

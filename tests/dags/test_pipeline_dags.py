@@ -13,10 +13,11 @@ from airflow.sdk import TriggerRule
 from airflow.serialization.serialized_objects import DagSerialization
 from airflow_home import CANARY, PROJECT  # type: ignore[import-not-found]
 
-from cdc_lakehouse.contract import Job
+from cdc_lakehouse.contract import REPAIRS, Job
 from cdc_lakehouse.errors import InvalidPipelineError
 from cdc_lakehouse.orchestration.operator import SparkJobOperator
 from cdc_lakehouse.orchestration.pipeline_dag import build_pipeline_dags
+from cdc_lakehouse.orchestration.repair_forms import REPAIR_FORMS
 from cdc_lakehouse.orchestration.runbook import error_classes
 
 DAG_FILE = '''"""Airflow DAGs of the pipeline `{name}`."""
@@ -106,6 +107,24 @@ def test_maintenance_is_four_tasks_for_all_tables(maintenance):
     assert maintenance.get_task("vacuum").tables == ["orders", "customers", "clicks"]
 
 
+def test_the_form_of_maintenance_asks_for_tables_and_for_a_dry_run(maintenance):
+    assert list(maintenance.params) == ["tables", "dry_run", "close_cases", "reopen_cases", "note"]
+    assert (maintenance.params["tables"], maintenance.params["dry_run"]) == ([], False)
+
+
+def test_maintenance_forbids_backfills_and_the_pipeline_allows_them(dag, maintenance):
+    allowed = DagSerialization.to_dict(maintenance)["dag"]["allowed_run_types"]
+
+    assert allowed == [
+        "asset_materialization",
+        "asset_triggered",
+        "manual",
+        "operator_triggered",
+        "scheduled",
+    ]
+    assert dag.allowed_run_types is None
+
+
 def test_the_merge_runs_although_the_ingest_failed_but_not_when_it_was_skipped(dag):
     assert dag.get_task("main.bronze_ingest").trigger_rule == TriggerRule.ALL_SUCCESS
     assert dag.get_task("main.silver_merge").trigger_rule == TriggerRule.NONE_SKIPPED
@@ -163,12 +182,13 @@ def test_the_runbook_of_a_job_explains_every_exit_code_and_every_error(spark_tas
 
 
 def test_every_job_of_the_contract_has_a_task(spark_tasks):
-    assert {task.job for task in spark_tasks} == set(Job) - IF_ASKED_FOR
+    assert {task.job for task in spark_tasks} == set(Job) - IF_ASKED_FOR - {*REPAIRS, Job.PREFLIGHT}
 
 
 def test_a_task_submits_the_file_of_its_job(spark_tasks):
     assert {task.application for task in spark_tasks} == {
-        str(PROJECT / "spark_jobs" / f"{job}.py") for job in set(Job) - IF_ASKED_FOR
+        str(PROJECT / "spark_jobs" / f"{job}.py")
+        for job in set(Job) - IF_ASKED_FOR - {*REPAIRS, Job.PREFLIGHT}
     }
 
 
@@ -215,7 +235,8 @@ def test_a_broken_pipeline_is_a_sentence_and_hides_no_other(tmp_path, monkeypatc
     for name in ("shop", "broken"):
         (tmp_path / f"cdc_{name}.py").write_text(DAG_FILE.format(name=name))
     bag = DagBag(dag_folder=str(tmp_path), bundle_path=tmp_path)
-    assert set(bag.dags) == {"cdc_shop", "cdc_shop_maintenance"}
+    repairs = {f"cdc_shop_{job}" for job in (*REPAIR_FORMS, Job.PREFLIGHT)}
+    assert set(bag.dags) == {"cdc_shop", "cdc_shop_maintenance", *repairs}
     (text,) = bag.import_errors.values()
     assert text.count('  File "') == 2
     assert "InvalidPipelineError: " in text

@@ -21,7 +21,8 @@ from local_stack.process import kill_session
 
 logger = logging.getLogger(__name__)
 _TRIES = 6
-_ANSWER = 600.0
+_ANSWER = 1800.0
+"""For a drain, in seconds: a machine that is busy with other work is no finding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from cdc_lakehouse.contract import Job, JobResult, TableResult
 
 ATTEMPT = "20260101T000000Z-00000001"
 _FOLDER = Path(__file__).parent
-_RATES = frozenset({"per_second", "decoded_per_second", "bytes", "bytes_reclaimed"})
+_RATES = frozenset({"per_second", "decoded_per_second", "bytes", "bytes_packed", "bytes_reclaimed"})
 
 
 def recorded_text(job: Job) -> str:

@@ -18,6 +18,8 @@ from cdc_lakehouse.contract import Job, JobRequest
 from cdc_lakehouse.errors import ForeignCommitError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
 from cdc_lakehouse.lake.ledger import Kind, Ledger
+from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.lake.transaction import commit, fenced_statement
 
 ORDERS = table_of("orders")
 TOPIC = ORDERS.topics[0]
@@ -104,3 +106,19 @@ def notes(rows: list[dict[str, Any]]) -> dict[int, str]:
     if rows and "offset" in rows[0]:
         return {row["offset"]: row["after"]["note"] for row in rows if row["after"]}
     return {row["id"]: row["note"] for row in rows}
+
+
+def spoil(chain: Chain, statement: str) -> None:
+    """Leave silver as a release with a wrong fold would have: with a commit and a ledger of ours."""
+    uri = chain.lake.silver("orders")
+    state = read_state(uri, table="orders")
+    assert state is not None
+    assert state.ledger is not None
+    ledger = state.ledger.advanced({}, attempt="20260101T000000Z-00000000", seen_through=None)
+    session = chain.engine.isolated()
+
+    def execute() -> None:
+        with fenced_statement(session, ledger):
+            session.sql(statement.format(t=f"delta.`{uri}`"))
+
+    commit(execute, uri=uri, ledger=ledger)

@@ -96,7 +96,11 @@ def test_rows_and_ledger_are_one_commit(stocked):
         CLUSTER,
     )
     assert ledger.sources == {
-        SOURCE: {0: Progress(floor=0, end=2, log=Log(1010, knows_past=True, last=(1000, 1010)))}
+        SOURCE: {
+            0: Progress(
+                floor=0, end=2, log=Log(1010, knows_past=True, last=(1000, 1010)), reached=((0, 1010),)
+            )
+        }
     }
     assert delta.transaction_version(APPLICATION_ID) == 1
     assert notes(stocked.bronze(ORDERS)) == {0: "one", 1: "two"}

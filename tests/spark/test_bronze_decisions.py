@@ -80,7 +80,7 @@ def everything(chain: Chain) -> bool:
 def test_an_accepted_gap_is_a_commit_of_its_own_and_stays_known(stocked):
     result = ingest(stocked, plan(stocked, give_up(4, 5), kafka=(5, 6)))
 
-    assert progress(stocked) == Progress(floor=0, end=6, gaps=((4, 5),), log=UP_TO_5)
+    assert progress(stocked) == Progress(floor=0, end=6, gaps=((4, 5),), log=UP_TO_5, reached=((0, 1050),))
     assert set(notes(stocked.bronze(ORDERS))) == {0, 1, 2, 3, 5}
     assert result.decisions == {"accept_gap": {SOURCE: {"0": [4, 5]}}, "decided_by": BY}
     assert result.gaps == {TOPIC: {"0": [[4, 5]]}}
@@ -91,7 +91,7 @@ def test_a_gap_with_nothing_behind_it_is_committed_too(stocked):
     result = ingest(stocked, plan(stocked, give_up(4, 9), kafka=(9, 9)))
 
     assert (result.status, result.versions, result.batches) == (TableStatus.ADVANCED, {"bronze": 3}, 0)
-    assert progress(stocked) == Progress(floor=0, end=9, gaps=((4, 9),), log=UP_TO_3)
+    assert progress(stocked) == Progress(floor=0, end=9, gaps=((4, 9),), log=UP_TO_3, reached=((0, 1030),))
 
 
 def test_a_topic_that_was_made_again_has_rows_of_its_own(stocked):
@@ -120,7 +120,7 @@ def test_a_table_restored_by_hand_is_refused_then_healed_without_a_doubled_or_lo
 
     assert (caught.value.version, caught.value.operation, caught.value.ours) == (3, "RESTORE", 2)
     assert everything(stocked)
-    assert progress(stocked) == Progress(floor=0, end=6, log=UP_TO_5)
+    assert progress(stocked) == Progress(floor=0, end=6, log=UP_TO_5, reached=((0, 1050),))
     assert result.decisions["acknowledge_foreign"] == [{"version": 3, "operation": "RESTORE"}]
     assert plan(stocked).is_idle
     assert stocked.merge(ORDERS).counts["read"] == 2
@@ -183,7 +183,7 @@ def test_rows_deleted_by_hand_are_gaps_once_that_is_acknowledged(stocked):
     result = ingest(stocked, plan(stocked, acknowledging(stocked)))
 
     assert set(notes(stocked.bronze(ORDERS))) == {0, 3, 4, 5}
-    assert progress(stocked) == Progress(floor=0, end=6, gaps=((1, 3),), log=UP_TO_5)
+    assert progress(stocked) == Progress(floor=0, end=6, gaps=((1, 3),), log=UP_TO_5, reached=((0, 1050),))
     assert result.gaps == {TOPIC: {"0": [[1, 3]]}}
 
 

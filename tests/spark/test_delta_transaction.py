@@ -280,3 +280,37 @@ def test_older_files_are_read_after_their_columns_were_widened(session, tmp_path
     commit(transaction, written(uri, [{"id": 2, "c": value}], after))
 
     assert [each["c"] for each in session.read.format("delta").load(uri).collect()] == [value, value]
+
+
+def test_a_version_comes_back_with_its_deletion_vectors_and_no_file_is_written(session, uri, tmp_path: Path):
+    session.sql(f"ALTER TABLE delta.`{uri}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    kept, packed = written(uri, [row(n) for n in range(1, 5)]), written(uri, [row(5)])
+    commit(DeltaTransaction.start(session, uri), kept, packed)
+    session.sql(f"DELETE FROM delta.`{uri}` WHERE id = 2")
+    version = DeltaTable(uri).version()
+    session.sql(f"DELETE FROM delta.`{uri}` WHERE id = 3")
+    session.sql(f"OPTIMIZE delta.`{uri}`")
+    commit(DeltaTransaction.start(session, uri), written(uri, [row(6)]))
+    data = sorted(file.name for file in (tmp_path / "table").iterdir())
+
+    transaction = DeltaTransaction.start(session, uri)
+    actions = transaction.actions_back_to(version)
+    transaction.commit([], {"app": 2}, metadata="{}", step=2, more=actions)
+
+    assert ids_in(session, uri) == [1, 3, 4, 5]
+    assert sorted(file.name for file in (tmp_path / "table").iterdir()) == data
+    assert {"add", "remove"} == {next(iter(action)) for action in actions}
+    session.sql(f"DELETE FROM delta.`{uri}` WHERE id = 5")
+    assert ids_in(session, uri) == [1, 3, 4]
+
+
+def test_a_commit_in_between_is_noticed_by_one_that_goes_back(session, uri):
+    for number in (1, 2):
+        commit(DeltaTransaction.start(session, uri), written(uri, [row(number)]))
+    slow = DeltaTransaction.start(session, uri)
+    commit(DeltaTransaction.start(session, uri), written(uri, [row(3)]))
+
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - its kind is what is tested
+        slow.commit([], {"app": 2}, metadata="{}", step=2, more=slow.actions_back_to(1))
+
+    assert (refusal_of(caught.value), ids_in(session, uri)) == (Refusal.CHANGED, [1, 2, 3])

@@ -5,20 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from chain import Chain, table_of  # type: ignore[import-not-found]
+from chain import KAFKA_TIME, Chain, table_of  # type: ignore[import-not-found]
 from orders import NEW, ORDERS, SOURCE, know, order  # type: ignore[import-not-found]
 
 from cases.case_file import Case, CaseEvent, SourcePosition  # type: ignore[import-not-found]
 from cases.case_file import Table as CaseTable
 from cases.encoding import KafkaRecord, Writer, writers  # type: ignore[import-not-found]
 from cdc_lakehouse.bronze import replay_job, table_decoder
+from cdc_lakehouse.bronze.trial import count_decodable
 from cdc_lakehouse.config.models import OnQuarantine
 from cdc_lakehouse.contract import TableStatus
 from cdc_lakehouse.errors import SupersededError, UnknownKeyHeldError, UnknownSchemaError
+from cdc_lakehouse.lake.interval import Interval
 from cdc_lakehouse.lake.state import TableState, read_state
+from cdc_lakehouse.registry.client import SchemaRegistry
 
 HOLDS = ORDERS.model_copy(update={"on_quarantine": OnQuarantine.HOLD})
 LATER = [
@@ -271,3 +274,15 @@ def test_a_record_without_a_key_that_can_be_read_holds_the_table(holding):
 
     assert (caught.value.count, caught.value.first) == (1, "cases.orders/0@10")
     assert read_state(holding.lake.silver("orders"), table="orders") is None
+
+
+@pytest.mark.parametrize(("is_known", "count"), [(False, 0), (True, 4)], ids=["unknown", "known by now"])
+def test_a_look_without_spark_finds_as_many_decodable_records_as_a_replay_closes(holding, is_known, count):
+    if is_known:
+        know(holding, NEW)
+    interval = Interval(KAFKA_TIME, KAFKA_TIME + timedelta(seconds=1))
+    registry = cast(SchemaRegistry, holding.registry)
+
+    found = count_decodable(holding.application(ORDERS), ORDERS, interval, registry=registry)
+
+    assert (found, holding.replay(ORDERS).rows) == (count, count)

@@ -10,7 +10,7 @@ from orders import NEW, ORDERS, know, order  # type: ignore[import-not-found]
 from test_valid_through import observed  # type: ignore[import-not-found]
 
 from cdc_lakehouse.bronze import table_decoder
-from cdc_lakehouse.contract import Job, TableResult
+from cdc_lakehouse.contract import REPAIRS, Job, TableResult
 from cdc_lakehouse.errors import UnknownSchemaError
 from cdc_lakehouse.maintenance.job import clean_tables, optimize_tables, vacuum_tables
 from recorded_results import compare_or_record  # type: ignore[import-not-found]
@@ -28,10 +28,13 @@ def results(engine, tmp_path_factory) -> dict[Job, TableResult]:
     merged = chain.merge(ORDERS)
     _damage(chain)
     chain.registry.hidden = NEW.schemas
+    replayed = chain.replay(ORDERS)
+    for offset in (6, 7, 8):
+        chain.ingest(ORDERS, [order(offset, offset, note="more")])
     return {
         Job.BRONZE_INGEST: ingested,
         Job.SILVER_MERGE: merged,
-        Job.QUARANTINE_REPLAY: chain.replay(ORDERS),
+        Job.QUARANTINE_REPLAY: replayed,
         Job.OPTIMIZE: optimize_tables(chain.application(ORDERS))[0],
         Job.VACUUM: vacuum_tables(chain.application(ORDERS))[0],
         Job.CLEAN_CHECKPOINTS: clean_tables(chain.application(ORDERS))[0],
@@ -48,7 +51,7 @@ def _damage(chain: Chain) -> None:
         chain.ingest(ORDERS, unreadable)
 
 
-@pytest.mark.parametrize("job", [each for each in Job if each is not Job.VERIFY])
+@pytest.mark.parametrize("job", [each for each in Job if each not in (*REPAIRS, Job.VERIFY, Job.PREFLIGHT)])
 def test_a_job_says_of_a_table_what_its_readers_are_tested_with(results, job):
     """`verify` needs a source: `tests/source/test_verify.py` has the same test."""
     compare_or_record(job, results[job])

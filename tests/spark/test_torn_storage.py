@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
 from chain import Chain, table_of  # type: ignore[import-not-found]
 from orders import EMPTY, NEW, ORDERS, know, notes, order, planned  # type: ignore[import-not-found]
+from shapes import SHAPED, record, rows, shapes  # type: ignore[import-not-found]
+from shapes import know as know_shapes
 
 from cdc_lakehouse.bronze.decided import NOTHING, Decided
 from cdc_lakehouse.bronze.planning import standing
@@ -19,6 +22,7 @@ from cdc_lakehouse.errors import DataFilesGoneError, LogTornError
 from cdc_lakehouse.lake.damage import TORN
 from cdc_lakehouse.lake.newest_ledger import newest_ledger
 from cdc_lakehouse.lake.state import foreign_name, look_into
+from cdc_lakehouse.silver import table_merge
 from cdc_lakehouse.silver.job import merge_tables
 
 RECORDS = [order(0, 0, note="zero"), order(1, 1, note="one"), order(2, 0, op="u", note="new")]
@@ -181,3 +185,22 @@ def test_torn_tables_beside_silver_say_again_what_they_said(engine, tmp_path):
     assert [row["id"] for row in torn.rows(torn.lake.tombstones("orders"), "id")] == [0]
     assert {row["change"] for row in torn.rows(torn.lake.schema_changes, "change")} == {"dropped"}
     assert merged(torn, table).status is TableStatus.IDLE
+
+
+def test_a_default_reaches_all_rows_though_the_line_of_its_column_is_torn(engine, tmp_path):
+    """The column was durable when the power failed, and its line was not; silver's step was still to come."""
+    chain = Chain(engine, root=tmp_path.as_uri())
+    old, new = shapes({"a": "int"}, {"a": "int", "b": "int=7!"})
+    know_shapes(chain, old)
+    chain.ingest(SHAPED, [record(old, 0, 1, a=1), record(old, 1, 2, a=2)])
+    chain.merge(SHAPED)
+    know_shapes(chain, new)
+    chain.ingest(SHAPED, [record(new, 2, 1, op="u", a=1, b=9)])
+    with pytest.MonkeyPatch.context() as killed:
+        killed.setattr(table_merge, "apply_changes", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            chain.merge(SHAPED)
+    half(chain.lake.schema_changes)
+
+    assert merged(chain, SHAPED).error is None
+    assert rows(chain) == {1: {"a": 1, "b": 9}, 2: {"a": 2, "b": 7}}

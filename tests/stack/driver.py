@@ -59,8 +59,8 @@ class Chain:
     def run(self, dag_id: str = DAG_ID) -> Run:
         return self.finish(dag_id, self.airflow.trigger(dag_id))
 
-    def finish(self, dag_id: str, run_id: str) -> Run:
-        state = self.airflow.wait_for_run(dag_id, run_id, seconds=SECONDS)
+    def finish(self, dag_id: str, run_id: str, *, seconds: float = SECONDS) -> Run:
+        state = self.airflow.wait_for_run(dag_id, run_id, seconds=seconds)
         tasks = self.airflow.tasks(dag_id, run_id)
         for task in tasks:
             print(f"{task.task_id:<22} {task.state} {task.queued} {task.seconds}")

@@ -32,7 +32,7 @@ def test_the_page_of_the_run_leads_to_the_first_failed_task(chain, refused):
 
 
 def test_a_backfill_of_a_time_without_events_is_green_and_starts_no_spark(chain):
-    day = "2026-02-01T00:00:00Z"
+    day = datetime(2026, 2, 1, tzinfo=UTC)
     (run_id,) = chain.airflow.backfill(DAG_ID, from_date=day, to_date=day)
     run = chain.finish(DAG_ID, run_id)
     logs = [chain.airflow.log(DAG_ID, run_id, task, try_number=1) for task in (INGEST, MERGE)]

@@ -24,7 +24,12 @@ from cdc_lakehouse.contract import (
     TableResult,
     TableStatus,
 )
-from cdc_lakehouse.errors import BrokerUnavailableError, StorageUnavailableError, SupersededError
+from cdc_lakehouse.errors import (
+    BrokerUnavailableError,
+    IntervalIncompleteError,
+    StorageUnavailableError,
+    SupersededError,
+)
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.reports import newest_results
 
@@ -242,6 +247,18 @@ def test_a_look_at_a_table_that_is_not_idle_says_and_leaves_nothing(tmp_path, st
     assert run_look(Job.BRONZE_INGEST, one_of_two) == HAS_WORK
     assert not (tmp_path / "result.json").exists()
     assert newest_results(Lake(root=f"file://{tmp_path}/lake", pipeline="shop")) == []
+
+
+def test_a_look_at_a_table_that_misses_what_nobody_has_ends_like_the_job(tmp_path):
+    lost = IntervalIncompleteError(table="orders", offsets="orders/0:3-5").as_table_error()
+
+    def one_of_two(application):
+        return [*all_idle(application)[1:], TableResult("orders", TableStatus.FAILED, error=lost)]
+
+    assert run_look(Job.BRONZE_INGEST, one_of_two) == ExitCode.DATA
+    (kept,) = newest_results(Lake(root=f"file://{tmp_path}/lake", pipeline="shop"))
+    assert handed_over(tmp_path) == kept
+    assert [table.table for table in kept.failed] == ["orders"]
 
 
 def test_a_look_that_fails_leaves_the_word_to_the_job(tmp_path):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cdc_lakehouse.application.per_table import failed, tables_at_once, with_signal
+from cdc_lakehouse.application.per_table import failed, tables_at_once, with_way_out
 from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
-from cdc_lakehouse.errors import BrokerUnavailableError, LakehouseError, OffsetsLostError
+from cdc_lakehouse.errors import BrokerUnavailableError, LakehouseError, ModeChangedError, OffsetsLostError
 
 DOCUMENT = {
     "version": 1,
@@ -54,7 +54,7 @@ def test_a_number_for_a_group_that_does_not_exist_is_refused():
 def test_advice_that_names_a_snapshot_is_followed_by_the_statement_for_the_table():
     table = Table(name="orders", topics=("shop.public.orders", "shop.public.old_orders"))
     lost = OffsetsLostError(table="orders", decision="orders=shop.public.orders/0:0-5")
-    found = with_signal(failed("orders", lost), lost, table, signals="ops.signals")
+    found = with_way_out(failed("orders", lost), lost, table, pipeline=pipeline(signal_table="ops.signals"))
 
     assert found.error is not None
     assert found.error.advice.startswith(lost.advice)
@@ -62,6 +62,18 @@ def test_advice_that_names_a_snapshot_is_followed_by_the_statement_for_the_table
         "INSERT INTO ops.signals VALUES (gen_random_uuid(), 'execute-snapshot', "
         '\'{"data-collections": ["public.orders", "public.old_orders"], "type": "blocking"}\');'
     ) in found.error.advice
+
+
+def test_advice_that_names_a_repair_is_followed_by_its_dag_and_the_filled_form():
+    table = Table(name="orders", topics=("shop.public.orders",))
+    changed = ModeChangedError(table="orders", was="append", now="upsert")
+
+    found = with_way_out(failed("orders", changed), changed, table, pipeline=pipeline())
+
+    assert found.error is not None
+    assert found.error.advice == (
+        f'{changed.advice} The repair: DAG `cdc_shop_rebuild`, with the form {{"tables": ["orders"]}}.'
+    )
 
 
 def test_a_topic_that_is_not_named_after_its_table_leaves_the_name_to_the_person():
@@ -74,7 +86,7 @@ def test_other_advice_stays_as_it_is():
     away = BrokerUnavailableError(bootstrap="kafka:9092", reason="gone")
     table = Table(name="orders", topics=("shop.public.orders",))
 
-    assert with_signal(failed("orders", away), away, table, signals="x") == failed("orders", away)
+    assert with_way_out(failed("orders", away), away, table, pipeline=pipeline()) == failed("orders", away)
 
 
 def test_every_error_that_sends_a_person_for_a_snapshot_says_which():

@@ -292,6 +292,8 @@ def test_a_retention_must_outlive_the_longest_attempt(write, key):
         ("'hex:5g'", "'hex:5g' is not 'hex:' and then pairs of hexadecimal digits"),
         ("'hex:'", "'hex:' names no bytes"),
         ("''", "is empty"),
+        ("[gone, 'hex:']", "'hex:' names no bytes"),
+        ("[]", "is empty"),
     ],
 )
 def test_a_placeholder_that_no_connector_could_have_is_refused(write, value, problem):

@@ -165,6 +165,7 @@ def test_the_headline_is_what_a_person_needs_first(told, headline):
 def test_the_names_of_environment_variables_are_published():
     assert {name: getattr(contract, name) for name in dir(contract) if name.startswith("ENV_")} == {
         "ENV_RESULT": "CDC_LAKEHOUSE_RESULT",
+        "ENV_OPTIONS": "CDC_LAKEHOUSE_OPTIONS",
         "ENV_PIPELINES": "CDC_LAKEHOUSE_PIPELINES",
         "ENV_CONNECTION_KAFKA": "CDC_LAKEHOUSE_CONN_KAFKA",
         "ENV_CONNECTION_REGISTRY": "CDC_LAKEHOUSE_CONN_REGISTRY",
@@ -198,6 +199,37 @@ def test_maintenance_says_what_it_did(job: Job, counts: dict[str, int], said: st
     )
 
     assert JobResult(job, "shop", "a", tables).headline() == f"1 of 2 tables maintained: {said}"
+
+
+def test_maintenance_says_for_how_many_nights_a_table_was_skipped():
+    nights = {"silver/shop/orders": {"conflict_nights": 3}, "bronze/shop/orders": {"conflict_nights": 0}}
+    tables = (
+        TableResult("orders", TableStatus.IDLE, counts={"files_packed": 0, "skipped": 1}, maintenance=nights),
+    )
+
+    said = JobResult(Job.OPTIMIZE, "shop", "a", tables).headline()
+
+    assert said == "0 of 1 tables maintained: 1 skipped, for 3 nights at most"
+
+
+def test_the_cleanup_says_what_it_deleted_beside_the_tables():
+    tables = (TableResult("orders", TableStatus.MAINTAINED, counts={"checkpoints": 4}),)
+    notes = {"cleaned": ["96 reports of old runs"]}
+
+    said = JobResult(Job.CLEAN_CHECKPOINTS, "shop", "a", tables, notes=notes).headline()
+
+    assert said == "1 of 1 tables maintained: 4 checkpoints, 96 reports of old runs"
+
+
+def test_a_dry_run_of_maintenance_claims_nothing():
+    tables = (
+        TableResult("orders", TableStatus.PLANNED, counts={"checkpoints": 4}),
+        TableResult("customers", TableStatus.IDLE, counts={"checkpoints": 0}),
+    )
+
+    said = JobResult(Job.CLEAN_CHECKPOINTS, "shop", "a", tables).headline()
+
+    assert said == "dry run: 1 of 2 tables have work"
 
 
 def test_maintenance_without_work_says_so():

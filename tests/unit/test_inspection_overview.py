@@ -173,6 +173,17 @@ def test_a_table_that_is_gone_at_the_source_lacks_nothing(looked_at, tmp_path):
     assert looked_at((120, 0x60), (61, 0x70), connectors=STOPPED).stalled == ""
 
 
+def test_a_promise_that_nobody_judges_is_a_problem_when_somebody_looks(looked_at, tmp_path):
+    freshness = {"at_source": False, "withheld": "it is another source's"}
+    elsewhere = TableResult(table="orders", status=TableStatus.IDLE, freshness=freshness)
+    result = JobResult(Job.BRONZE_INGEST, "shop", "20260101T110000Z-0011aabb", tables=(elsewhere,))
+    write_reports(Lake(tmp_path.as_uri(), "shop"), result, airflow=None)
+
+    assert looked_at((120, 0x60)).stalled == "`fresh_within: 1h` is not judged: it is another source's"
+    assert looked_at((120, 0x60), pipeline=PIPELINE).stalled == ""
+    assert looked_at((1, 0x60), connectors=STOPPED).stalled == "connector shop: task 0 is FAILED"
+
+
 RUNNING = Connector(
     "shop", {"topic.prefix": "shop"}, (Part("the connector", "RUNNING"), Part("task 0", "RUNNING"))
 )

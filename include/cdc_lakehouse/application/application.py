@@ -17,7 +17,7 @@ from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.config.settings import Connection, Role, connection_from_environment
 from cdc_lakehouse.config.storage_settings import StorageSettings, storage_settings
-from cdc_lakehouse.contract import JobRequest
+from cdc_lakehouse.contract import Job, JobRequest
 from cdc_lakehouse.errors import UnknownNameError
 from cdc_lakehouse.lake.attempts import RunningAttempt
 from cdc_lakehouse.lake.interval import Interval
@@ -25,6 +25,10 @@ from cdc_lakehouse.lake.names import Lake, new_attempt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+TEMPORARY = "cdc_lakehouse-"
+"""With the attempt behind it the name of the folder for its checkpoints on the driver's disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Application:
     """What the run is asked to make complete."""
     running: RunningAttempt | None = None
     """The record that this process keeps of itself in the lake, from the start of Spark on."""
+    left_tables: frozenset[str] = frozenset()
+    """Names of tables of the lake that the request names and the pipeline does not read (any more)."""
 
     @classmethod
     def from_request(cls, request: JobRequest, *, attempt: str) -> Application:
@@ -98,7 +104,7 @@ def _scratch(storage: StorageSettings, attempt: str) -> str:
     """On a disk the lake itself serves: there a person finds the checkpoints of a run that failed."""
     if storage.s3 is None:
         return ""
-    folder = Path(tempfile.gettempdir()) / f"cdc_lakehouse-{attempt}"
+    folder = Path(tempfile.gettempdir()) / f"{TEMPORARY}{attempt}"
     folder.mkdir(mode=0o700)
     return folder.as_uri()
 
@@ -108,7 +114,8 @@ def attempt_now() -> str:
 
 
 def _chosen(pipeline: Pipeline, request: JobRequest) -> tuple[Table, ...]:
-    if pipeline.discover is None:
+    if pipeline.discover is None and request.job is not Job.RETIRE:
+        # A retired table may be left out of the file: whether the lake has it is asked later.
         _refuse_unknown(pipeline, request)
     return tuple(
         table

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest, Recompute, table_named_by
+from cdc_lakehouse.contract import (
+    ENV_OPTIONS,
+    REPAIRS,
+    AirflowContext,
+    ExitCode,
+    Job,
+    JobRequest,
+    table_named_by,
+)
 from cdc_lakehouse.errors import NotSupportedYetError
+from cdc_lakehouse.run_modes import Recompute, RepairStep
 
 _OF_A_JOB = {
     Job.BRONZE_INGEST: ("accept_gap", "source_epoch", "acknowledge_foreign", "stop_reading", "fill_gaps"),
@@ -17,6 +28,7 @@ _OF_A_JOB = {
 }
 _OF_AN_INTERVAL = ("from_time", "until_time", "recompute", "also_drain")
 _WITH_INTERVAL = (Job.BRONZE_INGEST, Job.SILVER_MERGE)
+_OF_A_REPAIR = ("step", "plans", "approved_by", "options")
 
 
 def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, int]:
@@ -27,6 +39,16 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
             raise click.BadParameter(f"{pair!r} is not <table>=<number>", param=parameter, ctx=context)
         found[table] = int(epoch)
     return found
+
+
+def _options(context: click.Context, parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, str]:
+    options = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{pair!r} is not <name>=<value>", param=parameter, ctx=context)
+        options[name] = value
+    return options
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -86,6 +108,21 @@ def _epochs(context: click.Context, parameter: click.Parameter, pairs: Sequence[
     help="Nobody waits for these undecodable records any more, as `make quarantine` names them.",
 )
 @click.option("--reopen-cases", multiple=True, metavar="TABLE=CASES", help="Wait for them again.")
+@click.option(
+    "--step",
+    type=click.Choice([each.value for each in RepairStep]),
+    help="The part of a repair: make a plan, carry out an approved one, verify what it did.",
+)
+@click.option("--plan", "plans", multiple=True, metavar="TABLE=DIGEST", help="An approved plan of a repair.")
+@click.option("--approved-by", help="The user who approved it.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_options,
+    help="What only this kind of repair knows.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, do nothing.")
 def _command(**options: Any) -> dict[str, Any]:
     return options
@@ -118,8 +155,25 @@ def parse(arguments: Sequence[str], *, job: Job) -> JobRequest:
         fill_gaps=options["fill_gaps"],
         close_cases=options["close_cases"],
         reopen_cases=options["reopen_cases"],
+        step=_step(options["step"], job),
+        plans=options["plans"],
+        approved_by=options["approved_by"],
+        options={**_options_of_environment(), **options["options"]},
         dry_run=options["dry_run"],
     )
+
+
+def _options_of_environment() -> dict[str, str]:
+    """Return what Airflow hands over beside the command line, which others can read."""
+    options: dict[str, str] = json.loads(os.environ.get(ENV_OPTIONS, "{}"))
+    return options
+
+
+def _step(name: str | None, job: Job) -> RepairStep | None:
+    """Return the step that is asked for: a repair without one makes a plan, which changes nothing."""
+    if name is not None:
+        return RepairStep(name)
+    return RepairStep.PLAN if job in REPAIRS else None
 
 
 def refuse_options_without_effect(request: JobRequest) -> None:
@@ -127,6 +181,8 @@ def refuse_options_without_effect(request: JobRequest) -> None:
     of_others = [name for job, names in _OF_A_JOB.items() if job is not request.job for name in names]
     if request.job not in _WITH_INTERVAL:
         of_others += _OF_AN_INTERVAL
+    if request.job not in REPAIRS:
+        of_others += _OF_A_REPAIR
     for name in of_others:
         if getattr(request, name):
             raise NotSupportedYetError(feature=f"the option --{name.replace('_', '-')} of {request.job}")

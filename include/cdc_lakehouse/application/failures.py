@@ -95,6 +95,11 @@ def _what_the_store_says(text: str) -> str | None:
     return None if found is None else _line_with(text, found.start()).removeprefix(": ")
 
 
+def is_damage(exc: BaseException) -> bool:
+    """Return whether a file did not have what its checksums say."""
+    return _DAMAGED.search(str(exc)) is not None
+
+
 def is_conflict(exc: BaseException) -> bool:
     """Delta refused a commit because another one was faster."""
     return _CONCURRENT.search(str(exc)) is not None

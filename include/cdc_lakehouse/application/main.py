@@ -17,14 +17,13 @@ from cdc_lakehouse.application.failures import as_table_error
 from cdc_lakehouse.contract import (
     ENV_RESULT,
     HAS_WORK,
-    ExitCode,
     Job,
     JobRequest,
     JobResult,
     TableResult,
     TableStatus,
 )
-from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.errors import IntervalIncompleteError, LakehouseError
 from cdc_lakehouse.lake.reports import write_reports
 
 logger = logging.getLogger(__name__)
@@ -49,7 +48,7 @@ def run(job: Job, work: Work) -> int:
 
 
 def run_look(job: Job, looked: Work) -> int:
-    """Exit code for `sys.exit`: 0 when every table is idle, and then result and reports are the job's own.
+    """Exit code for `sys.exit`: the job's where the job could do nothing, and so are result and reports.
 
     In all other cases, failures included, nothing is handed over or reported: the job itself must run.
     """
@@ -58,20 +57,26 @@ def run_look(job: Job, looked: Work) -> int:
     attempt = attempt_now()
     with log.bound(pipeline=request.pipeline, attempt=attempt):
         application, result = _worked(request, looked, attempt=attempt)
-        if application is not None and is_idle(result):
+        if application is not None and leaves_nothing(result):
             result = _reported(application, result)
-        if not is_idle(result):
-            busy = [table.table for table in result.tables if table.status is not TableStatus.IDLE]
+        if not leaves_nothing(result):
+            busy = [table.table for table in result.tables if not _is_done(table)]
             logger.info("not idle: the job starts", extra={"tables": len(busy), "first": busy[:_FEW]})
             return HAS_WORK
         _hand_over(result)
         logger.info("nothing to do", extra={"tables": len(result.tables), "seconds": result.seconds["all"]})
-    return int(ExitCode.DONE)
+    return int(result.exit_code)
 
 
-def is_idle(result: JobResult) -> bool:
-    """Whether each table was looked at and none has anything to do."""
-    return result.error is None and all(table.status is TableStatus.IDLE for table in result.tables)
+def leaves_nothing(result: JobResult) -> bool:
+    """Return whether each table was looked at and the job could do nothing for any of them."""
+    return result.error is None and all(map(_is_done, result.tables))
+
+
+def _is_done(table: TableResult) -> bool:
+    """Return whether a table is idle, or misses what nobody has any more."""
+    is_lost = table.error is not None and table.error.code == IntervalIncompleteError.code
+    return is_lost or table.status is TableStatus.IDLE
 
 
 def _worked(request: JobRequest, work: Work, *, attempt: str) -> tuple[Application | None, JobResult]:

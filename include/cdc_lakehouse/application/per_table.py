@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Iterable
@@ -14,7 +15,7 @@ from cdc_lakehouse import log
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.failures import as_table_error, translated
 from cdc_lakehouse.config.models import Pipeline, Table
-from cdc_lakehouse.contract import ExitCode, TableResult, TableStatus
+from cdc_lakehouse.contract import ExitCode, Job, TableResult, TableStatus
 from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
 from cdc_lakehouse.errors import LakehouseError, SupersededError
 
@@ -63,8 +64,8 @@ def each_table(
                     root=application.lake.root,
                 )
                 so_far = None if stopped is None else stopped.so_far
-                signals = application.pipeline.signal_table
-                return with_signal(failed(table.name, cause, so_far=so_far), cause, table, signals=signals)
+                result = failed(table.name, cause, so_far=so_far)
+                return with_way_out(result, cause, table, pipeline=application.pipeline)
 
     limit = at_once or tables_at_once(application.pipeline, chosen, cores=os.cpu_count() or 1)
     with ThreadPoolExecutor(max_workers=limit, thread_name_prefix="table") as pool:
@@ -73,13 +74,23 @@ def each_table(
         return [future.result() for future in futures]
 
 
-def with_signal(result: TableResult, cause: BaseException, table: Table, *, signals: str) -> TableResult:
-    """Return the result of a failed table, with the statement for the snapshot that its advice names."""
-    kind = cause.snapshot if isinstance(cause, LakehouseError) else ""
-    if not kind or result.error is None:
+def with_way_out(
+    result: TableResult, cause: BaseException, table: Table, *, pipeline: Pipeline
+) -> TableResult:
+    """Return the result of a failed table; its advice ends with the form and the statement that it names."""
+    if result.error is None or not isinstance(cause, LakehouseError):
         return result
-    signal = snapshot_advice(SnapshotKind(kind), table.topics, signals=signals)
-    return replace(result, error=replace(result.error, advice=f"{result.error.advice} {signal}"))
+    advice = [result.error.advice]
+    # A resync takes a snapshot, waits for its end, and removes what the source does not have.
+    repairs = [*filter(None, [cause.repair]), *([Job.RESYNC] if cause.snapshot else [])]
+    if repairs:
+        dags = " or ".join(f"`cdc_{pipeline.name}_{repair}`" for repair in repairs)
+        form = json.dumps({"tables": [table.name]})
+        advice.append(f"The repair: DAG {dags}, with the form {form}.")
+    if cause.snapshot:
+        kind = SnapshotKind(cause.snapshot)
+        advice.append(snapshot_advice(kind, table.topics, signals=pipeline.signal_table))
+    return replace(result, error=replace(result.error, advice=" ".join(advice)))
 
 
 def tables_at_once(pipeline: Pipeline, tables: Iterable[Table], *, cores: int) -> int:

@@ -52,6 +52,8 @@ _SMALL = {
 _BUFFERS = "${env.SPARK_EXECUTOR_DIRS:-${env.LOCAL_DIRS:-%s}}/s3a"
 """The folder in which S3A keeps a file until it is uploaded: in an executor beside its shuffle files, which
 no other user may read. Hadoop's own place is open to everybody on the machine."""
+TEMPORARY_OF_A_PROCESS = "cdc_lakehouse_"
+"""Beginning of the name of a folder that lives as long as its process."""
 _LONGEST_SOCKET_FOLDER = 60
 """Spark adds a name of 42 characters, and the path of a socket may have 103."""
 
@@ -94,7 +96,7 @@ class LazySession:
         if self._before_start is not None:
             self._before_start()
         # mkdtemp lets nobody else in, whatever the files inside allow.
-        self._folder = TemporaryDirectory(prefix="cdc_lakehouse_", ignore_cleanup_errors=True)
+        self._folder = TemporaryDirectory(prefix=TEMPORARY_OF_A_PROCESS, ignore_cleanup_errors=True)
         session = _builder(self._name, self._storage, folder=self._folder.name).getOrCreate()
         _close_block_folders(session)
         if self._storage is not None:

@@ -29,11 +29,15 @@ def signed(decisions: Mapping[str, Any], request: JobRequest) -> dict[str, Any]:
     """
     if not decisions.keys() & _BY_A_PERSON:
         return dict(decisions)
+    return {**decisions, "decided_by": signature(request)}
+
+
+def signature(request: JobRequest) -> dict[str, str | None]:
+    """Return the user, the run and the note of a request; without Airflow the user of the machine."""
     run = request.airflow
     if run is None:
-        return {**decisions, "decided_by": {"user": _user_of_the_machine(), "run": None, "note": None}}
-    by = {"user": run.triggered_by, "run": f"{run.dag_id} {run.run_id}", "note": run.note}
-    return {**decisions, "decided_by": by}
+        return {"user": _user_of_the_machine(), "run": None, "note": None}
+    return {"user": run.triggered_by, "run": f"{run.dag_id} {run.run_id}", "note": run.note}
 
 
 def _user_of_the_machine() -> str | None:

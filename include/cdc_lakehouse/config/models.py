@@ -28,7 +28,8 @@ from cdc_lakehouse.config.values import (
     Duration,
     GroupName,
     PipelineName,
-    Placeholder,
+    Placeholders,
+    ReportsRetention,
     Start,
     TableName,
     TablesAtOnce,
@@ -127,6 +128,11 @@ class Maintenance(_Section):
     tombstone_retention: TombstoneRetention = "30d"
     """How long silver remembers where a row was deleted; an older event that is read later than that can
     bring the row back. At least one day and twice `execution_timeout`."""
+    reports_retention: ReportsRetention = "30d"
+    """Retention of the reports of runs, at least one day; the newest seven days that had runs keep theirs."""
+    conflict_nights: Annotated[int, Field(ge=1, le=365)] = 7
+    """On how many nights in a row OPTIMIZE of a table may give way to merges and do nothing, before its task
+    is red (`OPTIMIZE_OVERDUE`)."""
 
 
 class QuarantineLimit(_Section):
@@ -268,16 +274,18 @@ class Pipeline(_Section):
     retry: Retry = Retry()
     execution_timeout: Duration = "2h"
     """A task that runs longer is ended and tried again."""
-    unavailable_value_placeholder: Placeholder = DEFAULT_PLACEHOLDER
+    unavailable_value_placeholder: Placeholders = (DEFAULT_PLACEHOLDER,)
     """The connector's `unavailable.value.placeholder`, which it sends for a value that did not change and
     that the log did not contain (TOAST): text, or `hex:` and bytes. Another one would be taken for a
-    value."""
+    value. A list where it was changed: records that were sent before have the older one."""
     signal_table: Text = "public.debezium_signal"
     """The table by which snapshots are asked for, the connector's `signal.data.collection`: statements that
     advice prints name it."""
     unproven_source: bool = False
     """Read tables of connectors other than PostgreSQL although the order of their changes was never proven;
     every report repeats it."""
+    four_eyes: bool = False
+    """Whether the plan of a repair must be approved by another person than the one who triggered it."""
     tables_at_once: TablesAtOnce | None = None
     """How many tables of a Spark application are worked on side by side; by default two per core of the
     machine that the application is started on, 16 at most."""

@@ -9,7 +9,7 @@ from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from croniter import CroniterError, croniter
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from cdc_lakehouse.config.topics import TOPIC_PATTERN
 
@@ -126,6 +126,10 @@ def _known_placeholder(text: str) -> str:
     return text
 
 
+def _list_of_one(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 TableName = Annotated[Name, AfterValidator(_table_name)]
 PipelineName = Annotated[Name, AfterValidator(_pipeline_name)]
@@ -134,6 +138,11 @@ TopicName = Annotated[str, StringConstraints(pattern=TOPIC_PATTERN), AfterValida
 TablesAtOnce = Annotated[int, Field(ge=1, le=64)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Placeholder = Annotated[Text, AfterValidator(_known_placeholder)]
+_ListOfPlaceholders = Annotated[tuple[Placeholder, ...], Field(min_length=1)]
+Placeholders = Annotated[
+    _ListOfPlaceholders,
+    BeforeValidator(_list_of_one, json_schema_input_type=Placeholder | _ListOfPlaceholders),
+]
 Cron = Annotated[str, AfterValidator(_known_cron), Field(json_schema_extra={"examples": ["*/15 * * * *"]})]
 TimeZone = Annotated[str, AfterValidator(_known_timezone), Field(json_schema_extra={"examples": ["UTC"]})]
 Start = Annotated[
@@ -145,6 +154,7 @@ Duration = Annotated[
 VacuumRetention = Annotated[Duration, AfterValidator(_at_least("1d")), AfterValidator(_within_the_log)]
 CheckpointRetention = Annotated[Duration, AfterValidator(_at_least("1h"))]
 TombstoneRetention = Annotated[Duration, AfterValidator(_at_least("1d"))]
+ReportsRetention = Annotated[Duration, AfterValidator(_at_least("1d"))]
 
 
 def duration(text: str) -> timedelta:

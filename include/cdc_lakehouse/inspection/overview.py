@@ -114,7 +114,8 @@ def _explain_stall(
     """
     newest = _newest(results, Job.BRONZE_INGEST, table.name)
     freshness = newest.freshness if isinstance(newest, TableResult) else {}
-    if entry.ingest == ENDED or not freshness.get("at_source", True):
+    unjudged = freshness.get("withheld", "")
+    if entry.ingest == ENDED or not (unjudged or freshness.get("at_source", True)):
         return ""
     if connectors is not None:
         state = connector_state({prefix_and_relation(topic)[0] for topic in table.topics}, connectors)
@@ -123,6 +124,8 @@ def _explain_stall(
         stopped = "" if freshness.get("connector_runs", True) else str(freshness["connector"])
     if stopped or table.fresh_within is None:
         return stopped
+    if unjudged:
+        return f"`fresh_within: {table.fresh_within}` is not judged: {unjudged}"
     position = None if entry.valid_position is None else LogPosition.from_text(entry.valid_position)
     if position is None and entry.withheld != Withheld.NOT_CONFIRMED:
         return ""

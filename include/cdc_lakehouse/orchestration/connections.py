@@ -30,18 +30,30 @@ def connection_ids(job: Job, connections: Connections) -> dict[str, str]:
     """Environment variable -> connection id. Who decodes asks the registry; Kafka is asked by who reads it,
     and by who must know how far it goes."""
     needed = {ENV_CONNECTION_STORAGE: connections.storage}
-    if job in (Job.BRONZE_INGEST, Job.QUARANTINE_REPLAY):
+    if job in (Job.BRONZE_INGEST, Job.QUARANTINE_REPLAY, Job.QUARANTINE_REPAIR, Job.RESYNC):
         needed[ENV_CONNECTION_REGISTRY] = connections.registry
-    if job is Job.VERIFY:
+    if job in (Job.VERIFY, Job.RESYNC):
         needed[ENV_CONNECTION_SOURCE] = connections.source
-    if job in (Job.BRONZE_INGEST, Job.VERIFY):
+    if job in (Job.BRONZE_INGEST, Job.VERIFY, Job.RESYNC):
         needed[ENV_CONNECTION_KAFKA] = connections.kafka
     return needed
 
 
 def wished_connection_ids(job: Job, connections: Connections) -> dict[str, str]:
-    """Return the connections that a job can do without: an ingest asks the source what is confirmed,
-    and Kafka Connect whether the connector runs."""
+    """Return the connections that a job can do without: an ingest asks the source what is confirmed, and
+    Kafka Connect whether the connector runs; repairs ask Kafka what it still holds; a check names what is
+    missing."""
+    if job is Job.RESYNC:
+        return {ENV_CONNECTION_CONNECT: connections.connect}
+    if job in (Job.REWIND, Job.RETIRE, Job.ERASE):
+        return {ENV_CONNECTION_KAFKA: connections.kafka}
+    if job is Job.PREFLIGHT:
+        return {
+            ENV_CONNECTION_KAFKA: connections.kafka,
+            ENV_CONNECTION_REGISTRY: connections.registry,
+            ENV_CONNECTION_SOURCE: connections.source,
+            ENV_CONNECTION_CONNECT: connections.connect,
+        }
     if job is not Job.BRONZE_INGEST:
         return {}
     return {ENV_CONNECTION_SOURCE: connections.source, ENV_CONNECTION_CONNECT: connections.connect}

@@ -15,7 +15,7 @@ from airflow.sdk import Param
 
 from cdc_lakehouse.contract import MAX_SOURCE_EPOCH, Job, table_named_by
 from cdc_lakehouse.errors import NotSupportedYetError, UnknownNameError
-from cdc_lakehouse.orchestration.interval_run import RUN_PARAMS, named_tables
+from cdc_lakehouse.orchestration.interval_run import MAINTENANCE_PARAMS, RUN_PARAMS, named_tables
 
 ACCEPT_GAP = "accept_gap"
 SOURCE_EPOCH = "source_epoch"
@@ -33,15 +33,15 @@ _BY_LINE = frozenset(
 NOTE = "note"
 MOST_OF_A_NOTE = 500
 """Characters."""
+MAINTENANCE_JOBS = (Job.QUARANTINE_REPLAY, Job.OPTIMIZE, Job.VACUUM, Job.CLEAN_CHECKPOINTS)
 _WHO_DECIDES = {
     Job.BRONZE_INGEST: DECISIONS,
     Job.SILVER_MERGE: DECISIONS,
     Job.VERIFY: DECISIONS,
-    **dict.fromkeys((Job.QUARANTINE_REPLAY, Job.OPTIMIZE, Job.VACUUM, Job.CLEAN_CHECKPOINTS), CASE_DECISIONS),
+    Job.PREFLIGHT: (),
+    **dict.fromkeys(MAINTENANCE_JOBS, CASE_DECISIONS),
 }
 """What a run of its DAG may be asked; the tasks beside the one that does it leave it alone."""
-JOBS_WITH_RUN_PARAMS = frozenset({Job.BRONZE_INGEST, Job.SILVER_MERGE, Job.VERIFY})
-"""Jobs of a DAG whose form says what the run is about."""
 
 _ABOUT = {
     ACCEPT_GAP: (
@@ -111,17 +111,17 @@ def decision_params() -> dict[str, Param]:
         STOP_READING: Param([], description_md=_ABOUT[STOP_READING], **_LINES),
         ACCEPT_DELETES: Param([], description_md=_ABOUT[ACCEPT_DELETES], **_LINES),
         FILL_GAPS: Param([], description_md=_ABOUT[FILL_GAPS], **_LINES),
-        NOTE: _note_param(),
+        NOTE: note_param(),
     }
 
 
 def case_params() -> dict[str, Param]:
     """The trigger form of a pipeline's maintenance."""
     cases = {name: Param([], description_md=_ABOUT[name], **_LINES) for name in CASE_DECISIONS}
-    return {**cases, NOTE: _note_param()}
+    return {**cases, NOTE: note_param()}
 
 
-def _note_param() -> Param:
+def note_param() -> Param:
     return Param(None, description_md=_ABOUT[NOTE], type=["null", "string"], maxLength=MOST_OF_A_NOTE)
 
 
@@ -144,8 +144,8 @@ def decided(
     refuses unknown names. Raise for a decision that no task of this run would carry out.
     """
     given = _given(conf or {})
-    if job in JOBS_WITH_RUN_PARAMS:
-        given = {name: value for name, value in given.items() if name not in RUN_PARAMS}
+    about_the_run = MAINTENANCE_PARAMS if job in MAINTENANCE_JOBS else RUN_PARAMS
+    given = {name: value for name, value in given.items() if name not in about_the_run}
     strange = sorted(given.keys() - set(_WHO_DECIDES[job]))
     if strange:
         raise NotSupportedYetError(feature=f"a run with parameters ({', '.join(strange)})")
@@ -176,7 +176,7 @@ def refuse_decisions_beside(conf: Mapping[str, Any] | None, *, pipeline: str) ->
     """Raise for a decision about a table that the run leaves alone: it would be green and do nothing."""
     named, given = named_tables(conf), _given(conf or {})
     if named:
-        decisions = {name: given[name] for name in DECISIONS if name in given}
+        decisions = {name: given[name] for name in (*DECISIONS, *CASE_DECISIONS) if name in given}
         _require_known(decisions, set(named), pipeline=pipeline)
 
 

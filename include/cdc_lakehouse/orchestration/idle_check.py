@@ -1,8 +1,9 @@
 """Is there anything to do at all? A child process without a JVM finds out before spark-submit starts.
 
 It is the job itself as far as it goes without Spark: the same arguments, connections, decisions, result
-and reports, and nothing remembered from run to run that could be out of date. Only its "every table is
-idle" is taken; whatever else it says, or fails to say, is left to the job.
+and reports, and nothing remembered from run to run that could be out of date. It ends with an exit code of
+the job only where the job could do nothing: every table is idle, or misses what nobody has any more. Whatever
+else it says, or fails to say, is left to the job.
 """
 
 from __future__ import annotations
@@ -41,19 +42,19 @@ def decisions_of(request: JobRequest) -> tuple[object, ...]:
     )
 
 
-def found_idle(
+def look_before(
     command: Sequence[str],
     *,
     environment: Mapping[str, str],
     started: Callable[[ChildProcess], None],
     log_line: Callable[[str], None],
-) -> bool:
-    """Whether the look ended by itself and says so. Never raises for what became of the look."""
+) -> ExitCode | None:
+    """Return the exit code of a look that leaves the job nothing. Never raises for a look that failed."""
     try:
         child = ChildProcess(command, environment=environment)
     except OSError as error:
         log_line(f"no look before the job: {error}")
-        return False
+        return None
     with child:
         started(child)
         ending = threading.Timer(SECONDS, child.kill)
@@ -62,6 +63,7 @@ def found_idle(
         try:
             for line in child.lines():
                 log_line(line)
-            return child.wait() == ExitCode.DONE
+            code = child.wait()
+            return ExitCode(code) if code in (ExitCode.DONE, ExitCode.DATA) else None
         finally:
             ending.cancel()

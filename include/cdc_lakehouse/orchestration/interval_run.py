@@ -1,8 +1,9 @@
 """What a run of a pipeline is asked to do: drain what is new, or make an interval of time complete.
 
 Airflow gives every run a data interval, also one that a person triggers with the form as it opens. Only an
-interval that differs from the one that the schedule infers was meant. A backfill may take over runs of the
-schedule: they go on draining, and make their interval complete, too.
+interval that differs from the one that the schedule infers was meant. The first try of a task decides which
+it is, and later ones keep to it: the schedule may be another one when the run is cleared. A backfill may take
+over runs of the schedule: they go on draining, and make their interval complete, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pendulum
 from airflow.sdk import Param
 from airflow.timetables.interval import CronDataIntervalTimetable
 
-from cdc_lakehouse.contract import Recompute
+from cdc_lakehouse.run_modes import Recompute
 
 FROM_TIME = "from_time"
 UNTIL_TIME = "until_time"
@@ -24,6 +25,7 @@ RECOMPUTE = "recompute"
 DRY_RUN = "dry_run"
 TABLES = "tables"
 RUN_PARAMS = (FROM_TIME, UNTIL_TIME, RECOMPUTE, TABLES, DRY_RUN)
+MAINTENANCE_PARAMS = (TABLES, DRY_RUN)
 _BACKFILL = "backfill"
 _MANUAL = "manual"
 _ABOUT = {
@@ -77,16 +79,31 @@ def run_params() -> dict[str, Param]:
         RECOMPUTE: Param(
             None, description_md=_ABOUT[RECOMPUTE], type=["null", "string"], enum=[None, *values]
         ),
+        **maintenance_params(),
+    }
+
+
+def maintenance_params() -> dict[str, Param]:
+    """Return the part of the form that maintenance has too: which tables, and whether anything is done."""
+    return {
         TABLES: Param([], description_md=_ABOUT[TABLES], type="array", items={"type": "string"}),
         DRY_RUN: Param(False, description_md=_ABOUT[DRY_RUN], type="boolean"),
     }
 
 
-def asked_of_run(dag_run: Any, *, schedule: Schedule | None) -> dict[str, Any]:
-    """Return the fields of the `JobRequest` that say what the run is about; none for one that drains."""
+def asked_of_maintenance(conf: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the fields of the `JobRequest` of a job of maintenance; it has no interval."""
+    return {"dry_run": True} if (conf or {}).get(DRY_RUN) else {}
+
+
+def asked_of_run(dag_run: Any, *, is_specified: bool) -> dict[str, Any]:
+    """Return the fields of the `JobRequest` that say what the run is about; none for one that drains.
+
+    `is_specified` says of a manual run whether a person gave it an interval of its own.
+    """
     conf = dag_run.conf or {}
-    fields: dict[str, Any] = {"dry_run": True} if conf.get(DRY_RUN) else {}
-    interval = _interval_of(dag_run, conf, schedule)
+    fields = asked_of_maintenance(conf)
+    interval = _interval_of(dag_run, conf, is_specified=is_specified)
     if interval is None:
         # The job refuses it: a green run would look as if it had computed something again.
         return {**fields, **({RECOMPUTE: Recompute(conf[RECOMPUTE])} if conf.get(RECOMPUTE) else {})}
@@ -103,6 +120,24 @@ def asked_of_run(dag_run: Any, *, schedule: Schedule | None) -> dict[str, Any]:
     }
 
 
+def judges_interval(dag_run: Any, schedule: Schedule | None) -> bool:
+    """Return whether the interval of a run may be its own: a manual run with a logical date."""
+    return dag_run.run_type == _MANUAL and dag_run.logical_date is not None and schedule is not None
+
+
+def has_specified_interval(dag_run: Any, schedule: Schedule) -> bool:
+    """Return whether a person gave a manual run an interval of its own.
+
+    A run that is cleared may be older than the cron of today. Any cron infers the last interval that ended
+    before the logical date, so a cleared run whose interval lies like that counts as inferred.
+    """
+    start, end = dag_run.data_interval_start, dag_run.data_interval_end
+    if start is None or end is None or (start, end) == schedule.infers(dag_run.logical_date):
+        return False
+    is_last_before = end <= dag_run.logical_date < end + (end - start)
+    return not (dag_run.clear_number and is_last_before)
+
+
 def tables_of_run(conf: Mapping[str, Any] | None, own: Iterable[str]) -> list[str]:
     """Return those of a task's `own` tables that the run is about."""
     wanted = named_tables(conf)
@@ -116,7 +151,7 @@ def named_tables(conf: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 def _interval_of(
-    dag_run: Any, conf: Mapping[str, Any], schedule: Schedule | None
+    dag_run: Any, conf: Mapping[str, Any], *, is_specified: bool
 ) -> tuple[str | None, str | None] | None:
     """Return the interval as the job is told it; one that is half given is left to the job to refuse."""
     if conf.get(FROM_TIME) or conf.get(UNTIL_TIME):
@@ -124,14 +159,6 @@ def _interval_of(
     start, until = dag_run.data_interval_start, dag_run.data_interval_end
     if start is None or until is None:
         return None
-    if dag_run.run_type == _BACKFILL or _is_specified(dag_run, schedule):
+    if dag_run.run_type == _BACKFILL or (dag_run.run_type == _MANUAL and is_specified):
         return start.isoformat(), until.isoformat()
     return None
-
-
-def _is_specified(dag_run: Any, schedule: Schedule | None) -> bool:
-    """Return whether a person gave a manual run an interval of its own."""
-    if dag_run.run_type != _MANUAL or dag_run.logical_date is None or schedule is None:
-        return False
-    inferred = schedule.infers(dag_run.logical_date)
-    return (dag_run.data_interval_start, dag_run.data_interval_end) != inferred

@@ -20,9 +20,10 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import CommsDecoder
+from airflow.sdk.execution_time.context import NEVER_EXPIRE
 
 from cdc_lakehouse.config.models import Connections
-from cdc_lakehouse.contract import AirflowContext, ExitCode, Job, JobRequest
+from cdc_lakehouse.contract import AirflowContext, Job, JobRequest
 from cdc_lakehouse.errors import LakehouseError, MissingConnectionError, UnknownNameError
 from cdc_lakehouse.orchestration.advances import as_json, joined
 from cdc_lakehouse.orchestration.connections import (
@@ -33,31 +34,35 @@ from cdc_lakehouse.orchestration.connections import (
     wished_connection_ids,
 )
 from cdc_lakehouse.orchestration.decisions import (
-    JOBS_WITH_RUN_PARAMS,
+    MAINTENANCE_JOBS,
     decided,
     note_in,
     refuse_decisions_beside,
 )
-from cdc_lakehouse.orchestration.idle_check import found_idle, look_command
+from cdc_lakehouse.orchestration.idle_check import look_before, look_command
 from cdc_lakehouse.orchestration.interval_run import (
     TABLES,
     FormContext,
+    asked_of_maintenance,
     asked_of_run,
+    has_specified_interval,
+    judges_interval,
     named_tables,
     tables_of_run,
 )
 from cdc_lakehouse.orchestration.log_relay import LogRelay
 from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
-from cdc_lakehouse.orchestration.report_text import REPORT_KEY
+from cdc_lakehouse.orchestration.report_text import REPORT_KEY, with_tries
 from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, nothing_left, refused
 
 SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
-WITHOUT_SPARK = frozenset({Job.VERIFY})
+WITHOUT_SPARK = frozenset({Job.VERIFY, Job.PREFLIGHT})
 """Jobs whose file Python runs by itself: a JVM would start for nothing."""
 JOBS_WITH_INTERVAL = frozenset({Job.BRONZE_INGEST, Job.SILVER_MERGE})
 RESULT_KEY = "return_value"
 """Airflow's own name for what a task returns; failed tasks push it too, for `outcome`."""
 _ADVANCED_KEY = "advanced"
+_SPECIFIED_KEY = "specified_interval"
 
 
 class SparkJobOperator(SparkSubmitOperator):
@@ -149,7 +154,7 @@ class SparkJobOperator(SparkSubmitOperator):
         command, relay = look_command(request), LogRelay()
         if command is None:
             return None, None
-        idle = found_idle(
+        code = look_before(
             command,
             environment=self._environment(result_file),
             started=self._remember,
@@ -157,7 +162,7 @@ class SparkJobOperator(SparkSubmitOperator):
         )
         if self._killed:
             return -signal.SIGTERM, None
-        return (int(ExitCode.DONE), _text_of(result_file)) if idle else (None, None)
+        return (None, None) if code is None else (int(code), _text_of(result_file))
 
     def _submitted(self, command: Sequence[str], result_file: Path) -> tuple[int, str | None]:
         secret = {} if self.job in WITHOUT_SPARK else spark_secret(self._conn_id)
@@ -194,13 +199,30 @@ class SparkJobOperator(SparkSubmitOperator):
                 tables=self.tables if self.by_name else None,
                 known=self.form.tables,
             ),
-            **(asked_of_run(run, schedule=self.form.schedule) if self.job in JOBS_WITH_INTERVAL else {}),
+            **self._asked_of(context),
         )
+
+    def _asked_of(self, context: Context) -> dict[str, Any]:
+        """Return what the run is about beside its tables."""
+        run = context["dag_run"]
+        if self.job in JOBS_WITH_INTERVAL:
+            return asked_of_run(run, is_specified=self._is_specified(context))
+        return asked_of_maintenance(run.conf) if self.job in MAINTENANCE_JOBS else {}
+
+    def _is_specified(self, context: Context) -> bool:
+        """Return what the first try of the task found out: the cron may be another one since."""
+        run, store = context["dag_run"], context["task_state_store"]
+        schedule = self.form.schedule
+        if schedule is None or not judges_interval(run, schedule):
+            return False
+        pinned = store.get(_SPECIFIED_KEY)
+        if pinned is None:
+            pinned = has_specified_interval(run, schedule)
+            store.set(_SPECIFIED_KEY, pinned, retention=NEVER_EXPIRE)
+        return bool(pinned)
 
     def _tables_of(self, context: Context) -> list[str]:
         """Return the tables of this task that the run is about. Raises for a name that nobody knows."""
-        if self.job not in JOBS_WITH_RUN_PARAMS:
-            return self.tables
         conf = context["dag_run"].conf
         if self.form.tables is not None:
             error = UnknownNameError.of(
@@ -239,6 +261,7 @@ class SparkJobOperator(SparkSubmitOperator):
             return child.wait()
 
     def _conclude(self, verdict: Verdict, context: Context) -> dict[str, Any]:
+        earlier: Any = context["task_state_store"].get(_ADVANCED_KEY) or {}
         advanced = self._advanced_by_all_tries(verdict, context, key=_ADVANCED_KEY)
         summary: dict[str, Any] = {**verdict.summary, "advanced": advanced}
         if verdict.decision is Decision.SUCCEED and verdict.summary["left"]:
@@ -248,7 +271,12 @@ class SparkJobOperator(SparkSubmitOperator):
             message=verdict.message,
             log_line=verdict.log_line,
             summary=summary,
-            report=verdict.report or verdict.message,
+            report=with_tries(
+                verdict.report or verdict.message,
+                try_number=context["ti"].try_number,
+                earlier=earlier,
+                now=verdict.summary["advanced"],
+            ),
             context=context,
         )
 

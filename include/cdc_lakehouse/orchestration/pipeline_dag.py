@@ -4,6 +4,7 @@
                                                          <group>.silver_merge >> <group>.announce
                                                          <group>.silver_merge >> <group>.retry_tables
                                                          <group>.silver_merge >> <group>.verify >> outcome
+    cdc_<pipeline>_<repair>     one for each kind of repair, and `preflight` (`orchestration.repair_dag`)
     cdc_<pipeline>_maintenance  quarantine_replay >> optimize >> vacuum >> outcome
                                 clean_checkpoints >> outcome
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param, TaskGroup, TriggerRule
+from airflow.sdk.api.datamodels._generated import DagRunType
 
 from cdc_lakehouse.config.loader import find_pipeline
 from cdc_lakehouse.config.models import Pipeline, Table
@@ -30,13 +32,16 @@ from cdc_lakehouse.orchestration import runbook
 from cdc_lakehouse.orchestration.advances import LAYER
 from cdc_lakehouse.orchestration.assets import assets
 from cdc_lakehouse.orchestration.decisions import case_params, decision_params
-from cdc_lakehouse.orchestration.interval_run import FormContext, Schedule, run_params
+from cdc_lakehouse.orchestration.interval_run import FormContext, Schedule, maintenance_params, run_params
 from cdc_lakehouse.orchestration.operator import SparkJobOperator
 from cdc_lakehouse.orchestration.outcome import AnnounceOperator, OutcomeOperator
+from cdc_lakehouse.orchestration.repair_dag import repair_dags
 from cdc_lakehouse.orchestration.retry_tables import RetryTablesOperator
 
 OUTCOME = "outcome"
 RETRY_TABLES = "retry_tables"
+_NO_BACKFILL = tuple(each for each in DagRunType if each is not DagRunType.BACKFILL)
+"""Maintenance is about the tables as they are now: a run for an interval of the past has nothing to do."""
 _LIGHT_TASK: dict[str, Any] = {
     "pool": "default_pool",
     "execution_timeout": timedelta(minutes=5),
@@ -45,12 +50,16 @@ _LIGHT_TASK: dict[str, Any] = {
 
 
 def build_pipeline_dags(name: str, folder: Path | None = None) -> tuple[DAG, DAG]:
-    """The pipeline's DAG and its maintenance DAG. Airflow shows the sentence of an unusable file."""
+    """The pipeline's DAG and its maintenance DAG; those of repairs register themselves.
+
+    Airflow shows the sentence of an unusable file.
+    """
     try:
         pipeline = find_pipeline(name, folder)
     except InvalidPipelineError as error:
         error.add_note(error.advice)
         raise error.with_traceback(None) from None
+    repair_dags(pipeline)
     return pipeline_dag(pipeline), maintenance_dag(pipeline)
 
 
@@ -82,7 +91,10 @@ def pipeline_dag(pipeline: Pipeline) -> DAG:
 def maintenance_dag(pipeline: Pipeline) -> DAG:
     """`cdc_<pipeline>_maintenance`: each job for all tables, cleared alone."""
     cron, text = pipeline.maintenance.schedule, runbook.maintenance_text(pipeline)
-    with _dag(pipeline, suffix="_maintenance", cron=cron, text=text, params=case_params()) as dag:
+    params = {**maintenance_params(), **case_params()}
+    with _dag(
+        pipeline, suffix="_maintenance", cron=cron, text=text, params=params, run_types=_NO_BACKFILL
+    ) as dag:
         inlets = assets(pipeline.name, layers=["bronze", "silver"], tables=pipeline.tables)
         tables, by_name = pipeline.tables, pipeline.discover is None
         trigger_rule = TriggerRule.NONE_SKIPPED
@@ -96,7 +108,13 @@ def maintenance_dag(pipeline: Pipeline) -> DAG:
 
 
 def _dag(
-    pipeline: Pipeline, *, suffix: str, cron: str, text: str, params: dict[str, Param] | None = None
+    pipeline: Pipeline,
+    *,
+    suffix: str,
+    cron: str,
+    text: str,
+    params: dict[str, Param],
+    run_types: tuple[DagRunType, ...] | None = None,
 ) -> DAG:
     retry = pipeline.retry
     return DAG(
@@ -106,7 +124,8 @@ def _dag(
         catchup=False,
         max_active_runs=1,
         doc_md=text,
-        params=params or {},
+        params=params,
+        allowed_run_types=run_types,
         tags={"cdc", pipeline.name},
         default_args={
             "owner": pipeline.owner,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from cdc_lakehouse.contract import JobResult, TableError, TableResult
+from cdc_lakehouse.contract import JobResult, TableError, TableResult, TableStatus
 from cdc_lakehouse.redaction import one_line
 
 REPORT_KEY = "report"
@@ -22,15 +22,34 @@ def report_text(result: JobResult, *, headline: str) -> str:
         for name, values in result.notes.items()
         if values
     ]
+    lines = [*_maintenance_lines(result.tables), *notes]
     return "\n\n".join(
         [
             f"## {one_line(headline)}",
             *own,
             *errors,
+            *(_plan_text(table) for table in result.tables if table.plan),
             _table_text(result.tables),
-            *(["\n".join(notes)] if notes else []),
+            *(["\n".join(lines)] if lines else []),
         ]
     )
+
+
+def with_tries(report: str, *, try_number: int, earlier: Collection[str], now: Collection[str]) -> str:
+    """Return the report of a later try with what is its own: nothing, the rest or all.
+
+    `earlier` and `now` are the tables that advanced in tries before it, and in this one.
+    """
+    if try_number < 2:
+        return report
+    done_now, done_before = (", ".join(_cell(name) for name in sorted(tables)) for tables in (now, earlier))
+    if not now:
+        text = f"nothing; earlier tries moved {done_before}" if earlier else "nothing, and no earlier one did"
+    elif earlier:
+        text = f"the rest: {done_now}; earlier tries moved {done_before}"
+    else:
+        text = f"everything: {done_now}"
+    return f"{report}\n\nTry {try_number} did {text}."
 
 
 def run_report_text(
@@ -49,8 +68,27 @@ def run_report_text(
     return "\n\n".join([title, "\n".join(lines), *(reports[task] for task in failed if task in reports)])
 
 
+def _maintenance_lines(tables: Sequence[TableResult]) -> list[str]:
+    """Return what a dry run would do, and for how long OPTIMIZE gave way; the report in the lake has all."""
+    return [
+        f"- {_cell(name)}: {_cell(', '.join(f'{key} {value}' for key, value in facts.items() if value))}"
+        for table in tables
+        for name, facts in table.maintenance.items()
+        if table.status is TableStatus.PLANNED or facts.get("conflict_nights")
+    ]
+
+
 def _error_text(who: str, error: TableError) -> str:
     return f"**{_cell(who)}** `{error.code}`: {_cell(error.sentence)}\n\n> {_cell(error.advice)}"
+
+
+def _plan_text(table: TableResult) -> str:
+    """Return the plan of a repair: its sentences, then what it would change."""
+    plan = table.plan
+    effects = [f"- {name.replace('_', ' ')}: {count}" for name, count in plan["effects"].items()]
+    details = [f"- {_cell(detail)}" for detail in plan["details"]]
+    title = f"### {_cell(table.table)}, plan `{plan['digest']}`\n\n{_cell(plan['summary'])}"
+    return "\n\n".join(filter(None, [title, "\n".join(effects), "\n".join(details)]))
 
 
 def _table_text(tables: Sequence[TableResult]) -> str:

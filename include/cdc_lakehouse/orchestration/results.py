@@ -6,7 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypedDict, assert_never
+from typing import NotRequired, TypedDict, assert_never
 
 from cdc_lakehouse.contract import (
     ExitCode,
@@ -46,6 +46,8 @@ class Summary(TypedDict):
     counts: dict[str, int]
     """Over all tables."""
     advanced: dict[str, Advance]
+    plans: NotRequired[dict[str, str]]
+    """Of a repair: table -> digest of its plan, where the plan would change something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def _empty_summary(job: Job, *, pipeline: str, headline: str) -> Summary:
 
 def _summary(result: JobResult, *, headline: str, left: Sequence[str] = ()) -> Summary:
     failed = {table.table: table.error.code for table in result.tables if table.error is not None}
-    return Summary(
+    summary = Summary(
         job=result.job,
         pipeline=result.pipeline,
         attempt=result.attempt,
@@ -186,6 +188,10 @@ def _summary(result: JobResult, *, headline: str, left: Sequence[str] = ()) -> S
         counts=_added_counts(result),
         advanced=advances_of(result),
     )
+    plans = {t.table: t.plan["digest"] for t in result.tables if t.plan and t.status is TableStatus.PLANNED}
+    if plans:
+        summary["plans"] = plans
+    return summary
 
 
 def _added_counts(result: JobResult) -> dict[str, int]:

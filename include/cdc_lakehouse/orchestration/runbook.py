@@ -5,8 +5,13 @@ from __future__ import annotations
 from cdc_lakehouse.config.models import Pipeline
 from cdc_lakehouse.contract import ExitCode, Job
 from cdc_lakehouse.errors import LakehouseError
+from cdc_lakehouse.run_modes import RepairStep
 
 _WHAT_A_JOB_DOES = {
+    Job.PREFLIGHT: (
+        "Tries the pipeline file and every connection, as `make check` does, and writes nothing but its "
+        "report: the XCom `report` has each finding with its way out. Red if a finding is a problem."
+    ),
     Job.BRONZE_INGEST: (
         "Reads everything that Kafka holds now for these tables and appends it to their bronze tables. "
         "Rows and progress are one commit; a table that has nothing new costs nothing. A table that fails "
@@ -22,15 +27,26 @@ _WHAT_A_JOB_DOES = {
         "may bring; the next runs look at them again. Red (`SILVER_DIFFERS`): silver has applied everything "
         "up to the mark, and keys still differ; the run report names them and their columns. It only reads."
     ),
-    Job.OPTIMIZE: "Packs small files. It gives way to a merge of the same table: skipped, and green.",
-    Job.VACUUM: "Deletes files that no version within the retention needs any more.",
+    Job.OPTIMIZE: (
+        "Packs small files and takes out rows that deletion vectors hide, where it pays; the report says "
+        "why. It waits for merges, and gives way to them: skipped, and green. Red (`OPTIMIZE_OVERDUE`): a "
+        "table was skipped on too many nights in a row."
+    ),
+    Job.VACUUM: (
+        "Deletes files that no version within the retention needs any more. Once a week it lists the folder "
+        "of a table, in the nights between it reads its log."
+    ),
     Job.QUARANTINE_REPLAY: (
         "Decodes records again that could not be decoded when they came, and closes the cases of those that "
         "can be now: press **Clear** after the registry was repaired, or a release that knows more is "
         "installed. The next merge puts them where they belong. What still cannot be decoded stays, until "
         "somebody triggers the DAG with `close_cases`: the log prints the lines to paste."
     ),
-    Job.CLEAN_CHECKPOINTS: "Deletes scratch checkpoints of attempts that ended; none is needed again.",
+    Job.CLEAN_CHECKPOINTS: (
+        "Deletes scratch checkpoints of attempts that ended, old reports of runs, temporary folders of "
+        "killed processes on this machine, and what was kept about tables that are gone. None is needed "
+        "again."
+    ),
 }
 
 _WHAT_AN_EXIT_CODE_MEANS = {
@@ -94,9 +110,13 @@ def maintenance_text(pipeline: Pipeline) -> str:
         [
             f"Keeps the tables of pipeline `{pipeline.name}` small and fast. Nothing waits for it: it may "
             f"fail for a night without harm. Ask **{pipeline.owner}** when it stays red for days.",
-            "Its form is for undecodable records that nobody will ever decode: `close_cases` ends the wait "
-            "for them, `reopen_cases` begins it again. Copy the lines from the log of `quarantine_replay`: "
-            "they mean the records that were there then. A retry or a clear of such a run finds it done.",
+            "For one table, trigger it with `tables`, a name per line; with `dry_run` it says in log, report "
+            "and XCom what it would do. Backfills are forbidden: maintenance is about the tables as they are "
+            "now.",
+            "Its form is also for undecodable records that nobody will ever decode: `close_cases` ends the "
+            "wait for them, `reopen_cases` begins it again. Copy the lines from the log of "
+            "`quarantine_replay`: they mean the records that were there then. A retry or a clear of such a "
+            "run finds it done.",
             _CLEAR_IS_SAFE,
         ]
     )
@@ -147,6 +167,49 @@ def retry_text() -> str:
             "If all tables of the group fail, `bronze_ingest` itself is retried: nothing waits for it.",
             *_what_red_means(),
         ]
+    )
+
+
+def repair_text(job: Job, about: str) -> str:
+    """Return the text of the DAG `cdc_<pipeline>_<repair>`."""
+    return "\n\n".join(
+        [
+            about,
+            "Name the tables in the form and trigger a run. `plan` changes nothing; then `approve` waits for "
+            "a day at most: open it, read the plan, type the table's name, press **Approve** or **Reject**. "
+            "`act` carries out exactly that plan, once. `verify` compares what it did with what it promised.",
+            f"Who asked and why (`note`), who approved, and what was changed lie in the lake under "
+            f"`_ops/<pipeline>/repairs/<table>/<plan>.json` for every {job}.",
+            _CLEAR_IS_SAFE,
+        ]
+    )
+
+
+_WHAT_A_STEP_DOES = {
+    RepairStep.PLAN: (
+        "Finds out what the repair would change, and changes nothing. Clearing it makes a new plan."
+    ),
+    RepairStep.ACT: (
+        "Carries out the approved plan. It refuses where the table is not what the plan was made from "
+        "(`PLAN_CHANGED`). Cleared after it succeeded, it finds the plan carried out and changes nothing."
+    ),
+    RepairStep.VERIFY: (
+        "Compares the table with what the plan promised, and deletes what only the plan needed."
+    ),
+}
+
+
+def repair_step_text(job: Job, step: RepairStep) -> str:
+    """Return the text of a task that runs one step of a repair."""
+    return "\n\n".join([f"Step `{step}` of `{job}`. {_WHAT_A_STEP_DOES[step]}", *_what_red_means()])
+
+
+def approve_text() -> str:
+    """Return the text of `approve`."""
+    return (
+        "Waits for a person, at *Required Actions*. The field `plan` says what is approved: if `plan` was "
+        "cleared after the form was opened, the answer is refused. To approve, type the name of the table. "
+        "Where nobody answers within a day the task is red, and nothing was changed."
     )
 
 
