@@ -90,7 +90,7 @@ def _exercise(scratch: Path, java: Java) -> None:
         driver_class_path=archived_class_path(),
         executor_class_path=spark_class_path(),
         flags=[
-            *driver_flags(logging_file=logging_file, quick_start=True, archive=None),
+            *driver_flags(logging_file=logging_file, archive=None),
             f"-XX:ArchiveClassesAtExit={scratch / 'new.jsa'}",
         ],
         warehouse=scratch / "warehouse",

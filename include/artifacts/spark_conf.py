@@ -28,8 +28,9 @@ def write_spark_conf(folder: Path, *, quick_start: bool = True, object_store: bo
     settings = spark_settings(
         driver_class_path=(*(archived_class_path() if archive else spark_class_path()), *more),
         executor_class_path=(*spark_class_path(), *more),
-        flags=driver_flags(logging_file=logging_file, quick_start=quick_start, archive=archive),
+        flags=driver_flags(logging_file=logging_file, archive=archive),
         warehouse=target.parent / "spark-warehouse",
+        quick_start=quick_start,
     )
     _replace(logging_file, render_logging())
     _replace(target / DEFAULTS_FILE, render_defaults(settings))

@@ -34,6 +34,7 @@ _QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 With C1 alone the JVM reserves 48 MB for code instead of 240. A driver of many tables fills that, and then
 methods that are new to it fail with an InternalError. What is reserved costs nothing until it is used.
 """
+QUICK_START_SETTING = "spark.driver.defaultJavaOptions"
 _TRUSTING_ARROW = ("-Darrow.enable_unsafe_memory_access=true", "-Darrow.enable_null_check_for_get=false")
 """Arrow's Java side checks the bounds of a batch at every value that Spark reads from it. Our own workers
 make these batches, and the tests validate them whole, so nothing is gained by asking again."""
@@ -59,9 +60,14 @@ def spark_settings(
     executor_class_path: Sequence[Path],
     flags: Sequence[str],
     warehouse: Path,
+    quick_start: bool = True,
 ) -> dict[str, str]:
-    """Name -> value, for a driver on this machine; a job adds what only it knows."""
+    """Name -> value, for a driver on this machine; a job adds what only it knows.
+
+    The flags of `quick_start` have a setting to themselves, which a job that runs for long empties.
+    """
     return {
+        **({QUICK_START_SETTING: " ".join(_QUICK_START)} if quick_start else {}),
         "spark.master": "local[2]",
         "spark.driver.memory": "2g",
         "spark.driver.host": "127.0.0.1",
@@ -95,7 +101,7 @@ def spark_settings(
     }
 
 
-def driver_flags(*, logging_file: Path, quick_start: bool, archive: Path | None) -> tuple[str, ...]:
+def driver_flags(*, logging_file: Path, archive: Path | None) -> tuple[str, ...]:
     """An archive that does not fit is left aside by the JVM; its warnings would stand in every task's log."""
     return (
         "-XX:+UseSerialGC",
@@ -103,7 +109,6 @@ def driver_flags(*, logging_file: Path, quick_start: bool, archive: Path | None)
         "-Xlog:cds=off",
         "-Xlog:cds+dynamic=off",
         *((f"-XX:SharedArchiveFile={archive}",) if archive else ()),
-        *(_QUICK_START if quick_start else ()),
         *_TRUSTING_ARROW,
         _DIRECT_MEMORY,
         "-Djava.awt.headless=true",

@@ -124,6 +124,12 @@ class AirflowClient:
         runs = self._call("GET", f"/dags/{dag_id}/dagRuns", params=query)["dag_runs"]
         return [run["dag_run_id"] for run in runs]
 
+    def scheduled_runs(self, dag_id: str) -> dict[str, datetime]:
+        """Return the runs that the schedule made, the newest first: id -> logical date."""
+        query = {"run_type": "scheduled", "order_by": "-logical_date"}
+        runs = self._call("GET", f"/dags/{dag_id}/dagRuns", params=query)["dag_runs"]
+        return {run["dag_run_id"]: datetime.fromisoformat(run["logical_date"]) for run in runs}
+
     def fail(self, dag_id: str, run_id: str) -> None:
         """End a run with its tasks."""
         self._call("PATCH", _run(dag_id, run_id), json={"state": "failed"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -132,6 +133,28 @@ def test_a_run_that_is_cleared_twice_beside_another_one_is_green(chain, cleared_
 
 
 @pytest.fixture(scope="module")
+def scheduled(chain, drained):
+    """The newest run that the schedule made, which is green, taken over by a backfill and then cleared."""
+    run_id, logical_date = next(iter(chain.airflow.scheduled_runs(DAG_ID).items()))
+    first = chain.finish(DAG_ID, run_id)
+    chain.change("INSERT INTO vouchers VALUES ('SCHEDULED', 1, NULL)")
+    chain.airflow.backfill(DAG_ID, from_date=logical_date, to_date=logical_date, reprocess="completed")
+    taken_over = chain.finish(DAG_ID, run_id)
+    chain.airflow.clear(DAG_ID, run_id, INGEST)
+    return first, taken_over, chain.finish(DAG_ID, run_id)
+
+
+def test_a_run_of_the_schedule_that_a_backfill_took_over_still_drains_and_is_green_when_cleared(
+    chain, scheduled
+):
+    vouchers = rows(chain.silver("vouchers"), ("code",), lambda row: row["code"] == "SCHEDULED")
+
+    assert [(run.state, run.states) for run in scheduled] == [("success", GREEN)] * 3
+    assert (chain.airflow.run_type(DAG_ID, scheduled[0].run_id), vouchers) == ("backfill", [("SCHEDULED",)])
+    assert chain.differences() == []
+
+
+@pytest.fixture(scope="module")
 def beside(chain, drained, morning):
     """Two backfill runs, each over all of the last hours, beside a drain and maintenance."""
     now = datetime.now(UTC)
@@ -225,6 +248,46 @@ def test_a_merge_that_is_killed_with_its_jvm_and_then_with_its_supervisor_heals(
 
     run = chain.finish(DAG_ID, run_id, seconds=LONG)
     chain.run()
+
+    assert (run.state, run.states) == ("success", GREEN)
+    assert chain.differences() == []
+
+
+SCHEDULER = "airflow-scheduler"
+
+
+def wait_for_merge() -> None:
+    assert wait_until(lambda: spark_of(Job.SILVER_MERGE) is not None, 240)
+
+
+def test_a_run_whose_scheduler_is_killed_amid_the_merge_ends_green(chain, drained):
+    chain.change("INSERT INTO vouchers VALUES ('NO SCHEDULER', 1, NULL)")
+    run_id = chain.airflow.trigger(DAG_ID)
+    wait_for_merge()
+    keeper = psutil.Process(chain.stack.state.processes[SCHEDULER].pid)
+    (scheduler,) = keeper.children()
+    scheduler.kill()
+
+    run = chain.finish(DAG_ID, run_id, seconds=LONG)
+
+    assert (run.state, run.states) == ("success", GREEN)
+    assert keeper.children() != [scheduler]
+    assert chain.differences() == []
+
+
+def test_a_run_during_which_all_processes_of_the_machine_are_killed_ends_green(chain, drained):
+    chain.change("INSERT INTO vouchers VALUES ('NO POWER', 1, NULL)")
+    run_id = chain.airflow.trigger(DAG_ID)
+    wait_for_merge()
+    records = chain.stack.state.processes
+    keepers = [psutil.Process(record.pid) for record in records.values()]
+    for process in [*keepers, *(child for keeper in keepers for child in keeper.children(recursive=True))]:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    assert wait_until(lambda: spark_of(Job.SILVER_MERGE) is None, 60)
+    chain.stack.start()
+
+    run = chain.finish(DAG_ID, run_id, seconds=LONG)
 
     assert (run.state, run.states) == ("success", GREEN)
     assert chain.differences() == []

@@ -49,14 +49,20 @@ def test_an_address_with_a_password_is_covered():
     assert not re.search(SENSITIVE, "http://host/path")
 
 
-def test_long_runs_keep_the_second_compiler():
-    quick = driver_flags(logging_file=Path("/l"), quick_start=True, archive=None)
-    long = driver_flags(logging_file=Path("/l"), quick_start=False, archive=None)
-    assert set(quick) - set(long) == {"-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"}
+@pytest.mark.parametrize(
+    ("quick_start", "flags"),
+    [(True, "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"), (False, None)],
+)
+def test_long_runs_keep_the_second_compiler(quick_start, flags):
+    paths = {"driver_class_path": [], "executor_class_path": [], "warehouse": Path("/w")}
+    written = spark_settings(**paths, flags=["-Xone"], quick_start=quick_start)
+
+    assert written.get("spark.driver.defaultJavaOptions") == flags
+    assert written["spark.driver.extraJavaOptions"] == "-Xone"
 
 
 def test_an_archive_is_named_only_when_there_is_one():
-    flags = driver_flags(logging_file=Path("/l"), quick_start=True, archive=Path("/c/x.jsa"))
+    flags = driver_flags(logging_file=Path("/l"), archive=Path("/c/x.jsa"))
     assert "-XX:SharedArchiveFile=/c/x.jsa" in flags
 
 
