@@ -91,7 +91,8 @@ class World:
         if not conf.exists():
             shutil.copytree(usual, conf)
             defaults = conf / DEFAULTS_FILE
-            defaults.write_text(defaults.read_text().replace("-XX:TieredStopAtLevel=1 ", "-Xmn600m "))
+            text = defaults.read_text().replace("-XX:TieredStopAtLevel=1 ", "-Xmn600m ")
+            defaults.write_text(text + "spark.driver.memory 4g\n")
         return {"SPARK_CONF_DIR": str(conf)}
 
     def topics(self) -> list[str]:
