@@ -47,7 +47,7 @@ from cdc_lakehouse.repair.folders import is_folder, standing_in
 from cdc_lakehouse.repair.kafka_facts import AskKafka, ask_kafka, facts_or_reason
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
-from cdc_lakehouse.repair.records import RepairRecord, completed_repairs
+from cdc_lakehouse.repair.records import RepairRecord, begun_repairs, unfinished_repairs
 from cdc_lakehouse.silver.made_by import has_other_settings
 
 _FEW = 5
@@ -65,6 +65,8 @@ class Erase:
         request = read_request(lake, table, application.request.options)
         if request is None:
             raise refused(table, f"one of its options {KEYS}, {KEYS_FILE} and {WHERE} must name keys")
+        if (unfinished := _unfinished_plan(lake, table, request)) is not None:
+            return unfinished
         secret = mask_secret(application.connection(Role.STORAGE)) if table.columns.hashes else None
         _refuse_other_settings(lake, table, secret=secret)
         digests = _digests(session, lake, table, named=request.columns, secret=secret)
@@ -86,7 +88,7 @@ class Erase:
             table=table.name,
             options={},
             basis={
-                "repairs": list(completed_repairs(lake, table.name)),
+                "repairs": begun_repairs(lake, table.name),
                 "request": request.digest,
                 "file": request.file,
                 "columns": [column.source for column in digests.columns if not column.is_topic],
@@ -177,6 +179,13 @@ def _read_request_if_there(lake: Lake, table: Table, options: Mapping[str, str])
     if uri and not any(uri in (file.name, file.uri) for file in files.listed_files(keys_folder(lake))):
         return None
     return read_request(lake, table, options)
+
+
+def _unfinished_plan(lake: Lake, table: Table, request: KeyRequest) -> TablePlan | None:
+    """Return the plan of an unfinished erasure of the same keys, some of which may be gone already."""
+    plans = [record.plan for record in unfinished_repairs(lake, table.name)]
+    erasures = [plan for plan in plans if plan.operation is Job.ERASE]
+    return next((plan for plan in erasures if plan.basis["request"] == request.digest), None)
 
 
 def _digests(

@@ -23,7 +23,7 @@ from cdc_lakehouse.lake.state import TableState, read_state
 from cdc_lakehouse.lake.tables import schema_of
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
-from cdc_lakehouse.repair.records import completed_repairs
+from cdc_lakehouse.repair.records import begun_repairs
 
 _DECISION = "stop_reading"
 
@@ -47,7 +47,7 @@ def ending_plan(application: Application, table: Table, facts: ClusterFacts) -> 
         table=table.name,
         options={"what": "keep"},
         basis={
-            "repairs": list(completed_repairs(lake, table.name)),
+            "repairs": begun_repairs(lake, table.name),
             "names": sorted(names),
             "life": state.life,
         },

@@ -33,7 +33,7 @@ from cdc_lakehouse.registry.client import SchemaRegistry
 from cdc_lakehouse.repair.contents import plan_changed
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
-from cdc_lakehouse.repair.records import RepairRecord, completed_repairs
+from cdc_lakehouse.repair.records import RepairRecord, begun_repairs
 from cdc_lakehouse.repair.replacement import read_table
 
 DO, CASES = "do", "cases"
@@ -149,7 +149,7 @@ class Quarantine:
             table=table.name,
             options={DO: asked.action.value, CASES: "\n".join(_lines(table, asked))},
             basis={
-                "repairs": list(completed_repairs(application.lake, table.name)),
+                "repairs": begun_repairs(application.lake, table.name),
                 "life": standing.state.life,
             },
             effects=effects,

@@ -49,7 +49,7 @@ from cdc_lakehouse.repair.contents import (
 )
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
-from cdc_lakehouse.repair.records import RepairRecord, completed_repairs, newest_erasure, read_record
+from cdc_lakehouse.repair.records import RepairRecord, begun_repairs, newest_erasure, read_record
 from cdc_lakehouse.repair.replacement import (
     Contents,
     LiveTable,
@@ -204,7 +204,7 @@ def _make_again(session: SparkSession, lake: Lake, table: Table, contents: Conte
 
 def _basis(lake: Lake, table: Table, live: TableState | None) -> dict[str, Any]:
     life = None if live is None else live.life
-    return {"life": life, "repairs": list(completed_repairs(lake, table.name))}
+    return {"life": life, "repairs": begun_repairs(lake, table.name)}
 
 
 def _computed(application: Application, table: Table, shadow: Lake) -> Ledger:

@@ -47,7 +47,7 @@ from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.repair.incremental_snapshot import SentSignal, read_to_end, wait_for_end
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
-from cdc_lakehouse.repair.records import RepairRecord, completed_repairs, read_record, write_record
+from cdc_lakehouse.repair.records import RepairRecord, begun_repairs, read_record, write_record
 from cdc_lakehouse.silver.look import MergeTask, look_at
 from cdc_lakehouse.silver.table_merge import merge_table
 from cdc_lakehouse.verification.columns import ColumnPlan, KeyNotComparedError, plan_columns
@@ -103,7 +103,7 @@ class Resync:
             table=table.name,
             options={**options, WAIT_MINUTES: str(wait_minutes)},
             basis={
-                "repairs": list(completed_repairs(application.lake, table.name)),
+                "repairs": begun_repairs(application.lake, table.name),
                 "relation": str(source.relation),
                 "topic": subject.topic,
                 "signals": application.pipeline.signal_table,

@@ -39,7 +39,7 @@ from cdc_lakehouse.repair.kafka_facts import AskKafka, ask_kafka, facts_or_reaso
 from cdc_lakehouse.repair.kept_tables import ending_plan, is_ended, state_ending
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
-from cdc_lakehouse.repair.records import RepairRecord, completed_repairs, read_record
+from cdc_lakehouse.repair.records import RepairRecord, begun_repairs, read_record, unfinished_repairs
 
 WHAT, UNDO = "what", "undo"
 
@@ -61,6 +61,8 @@ class Retire:
 
     def plan(self, application: Application, table: Table) -> TablePlan:
         options = application.request.options
+        if (unfinished := _unfinished_plan(application, table)) is not None:
+            return unfinished
         if undone := options.get(UNDO):
             return _plan_undo(application, table, undone=undone)
         match _what_of(table, options):
@@ -124,7 +126,7 @@ class Retire:
             table=table.name,
             options={WHAT: what},
             basis={
-                "repairs": list(completed_repairs(lake, table.name)),
+                "repairs": begun_repairs(lake, table.name),
                 "tables": {folder.name: _standing(folder.uri) for folder in found},
             },
             effects={
@@ -149,6 +151,13 @@ class Retire:
         if not there:
             return f"Kafka has no topic of it ({', '.join(table.topics)})."
         return f"Kafka still has {', '.join(there)}: what is in there stays, and no table reads it."
+
+
+def _unfinished_plan(application: Application, table: Table) -> TablePlan | None:
+    """Return the unfinished plan of the same retirement: a part of the table may have moved already."""
+    asked = {name: value for name, value in application.request.options.items() if value}
+    plans = [record.plan for record in unfinished_repairs(application.lake, table.name)]
+    return next((plan for plan in plans if plan.operation is Job.RETIRE and plan.options == asked), None)
 
 
 def _what_of(table: Table, options: Mapping[str, str]) -> What:
@@ -267,7 +276,7 @@ def _plan_undo(application: Application, table: Table, *, undone: str) -> TableP
         table=table.name,
         options={UNDO: undone},
         basis={
-            "repairs": list(completed_repairs(lake, table.name)),
+            "repairs": begun_repairs(lake, table.name),
             "tables": record.plan.basis["tables"],
         },
         effects=record.plan.effects,

@@ -39,7 +39,7 @@ from cdc_lakehouse.repair.contents import plan_changed
 from cdc_lakehouse.repair.moment import Moment, find_version, problem_of_files
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
-from cdc_lakehouse.repair.records import RepairRecord, completed_repairs, newest_erasure
+from cdc_lakehouse.repair.records import RepairRecord, begun_repairs, newest_erasure
 from cdc_lakehouse.repair.replacement import DECISION, read_table, version_that_carried_out
 
 AskKafka = Callable[[Application, Ledger], ClusterFacts]
@@ -139,7 +139,7 @@ class RewindBronze:
             table=name,
             options=moment.to_options(),
             basis={
-                "repairs": list(completed_repairs(self.application.lake, name)),
+                "repairs": begun_repairs(self.application.lake, name),
                 "life": live.life,
                 "version": target.version,
                 "attempt": target.ledger.attempt,

@@ -38,7 +38,7 @@ from cdc_lakehouse.repair.contents import (
 from cdc_lakehouse.repair.moment import Moment, find_version, problem_of_files
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
-from cdc_lakehouse.repair.records import RepairRecord, completed_repairs, newest_erasure
+from cdc_lakehouse.repair.records import RepairRecord, begun_repairs, newest_erasure
 from cdc_lakehouse.repair.replacement import (
     Contents,
     LiveTable,
@@ -82,7 +82,7 @@ class RewindSilver:
         contents = self._contents(session, parts, target.ledger)
         difference = difference_to(session, lake, self.table, live, contents)
         basis = {
-            "repairs": list(completed_repairs(lake, name)),
+            "repairs": begun_repairs(lake, name),
             "life": live.life,
             "versions": parts.versions,
             "rules": parts.rules,
