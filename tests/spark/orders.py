@@ -108,13 +108,17 @@ def notes(rows: list[dict[str, Any]]) -> dict[int, str]:
     return {row["id"]: row["note"] for row in rows}
 
 
-def spoil(chain: Chain, statement: str) -> None:
-    """Leave silver as a release with a wrong fold would have: with a commit and a ledger of ours."""
+def spoil(chain: Chain, statement: str, **facts: Any) -> None:
+    """Leave silver as a release with a wrong fold would have: with a commit and a ledger of ours.
+
+    `facts` are what that ledger says otherwise.
+    """
     uri = chain.lake.silver("orders")
     state = read_state(uri, table="orders")
     assert state is not None
     assert state.ledger is not None
     ledger = state.ledger.advanced({}, attempt="20260101T000000Z-00000000", seen_through=None)
+    ledger = replace(ledger, **facts)
     session = chain.engine.isolated()
 
     def execute() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,11 +12,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from chain import PIPELINE, Chain, table_of  # type: ignore[import-not-found]
-from orders import know, notes, order, spoil  # type: ignore[import-not-found]
+from orders import NEW, know, notes, order, spoil  # type: ignore[import-not-found]
 from repairs import carry_out, error_of, make_plan, verify  # type: ignore[import-not-found]
 
+from cdc_lakehouse.bronze import table_decoder
 from cdc_lakehouse.contract import ExitCode, Job, JobResult, TableResult, TableStatus
 from cdc_lakehouse.errors import ShapeChangedError, SupersededError
+from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.orchestration.results import Summary, judge
 from cdc_lakehouse.repair import replacement
 from cdc_lakehouse.repair.rebuild import Rebuild
@@ -170,6 +173,29 @@ def test_a_rebuild_that_is_killed_between_any_two_commits_is_finished_by_the_nex
     assert record_of(merged, plan.plan["digest"])["facts"]["before"]["silver"] == 2
     assert (notes(merged.silver(ORDERS)), versions(merged)) == (right, right_versions)
     assert merged.merge(ORDERS).status is TableStatus.IDLE
+
+
+def test_a_silver_of_a_copy_that_does_not_tell_what_it_passed_over_is_rebuilt(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(table_decoder, "PERSISTS", timedelta())
+    know(chain)
+    chain.ingest(ORDERS, [order(0, 1, note="one"), order(1, 2, note="two", writer=NEW)])
+    chain.merge(ORDERS)
+    know(chain, NEW)
+    chain.replay(ORDERS)
+    bronze = read_state(chain.lake.bronze("orders"), table="orders")
+    assert bronze is not None
+    spoil(chain, "UPDATE {t} SET note = note", passed_over={}, stands_on=None, redone=bronze.seq)
+    idle, before = chain.merge(ORDERS), notes(chain.silver(ORDERS))
+
+    plan = make_plan(chain, ORDERS, REBUILD)
+    done = carry_out(chain, ORDERS, REBUILD, plan)
+
+    assert (idle.status, before) == (TableStatus.IDLE, {1: "one"})
+    assert (plan.counts["rows_added"], done.error) == (1, None)
+    assert notes(chain.silver(ORDERS)) == {1: "one", 2: "two"}
+    assert chain.merge(ORDERS).status is TableStatus.IDLE
 
 
 def damage_log(chain: Chain) -> None:

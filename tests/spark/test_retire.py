@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,10 +14,12 @@ from orders import TOPIC, know, notes, order  # type: ignore[import-not-found]
 from repairs import error_of, take_step  # type: ignore[import-not-found]
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.bronze import decided
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import ExitCode, TableResult, TableStatus
-from cdc_lakehouse.errors import SupersededError
+from cdc_lakehouse.errors import LakehouseError, SourceEpochSpentError, SupersededError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
+from cdc_lakehouse.lake import progress
 from cdc_lakehouse.lake.attempts import RunningAttempt
 from cdc_lakehouse.lake.lag import write_unread
 from cdc_lakehouse.lake.names import new_attempt
@@ -186,6 +188,42 @@ def test_a_table_that_changed_since_the_plan_or_may_be_written_is_left_as_it_is(
     assert (error_of(waits).code, error_of(waits).exit_code) == ("REPAIR_WAITS", ExitCode.RETRY)
     assert error_of(changed).code == "PLAN_CHANGED"
     assert names_in_lake(merged) == [*FOLDERS]
+
+
+def stand_in_epoch(chain: Chain) -> None:
+    """Bring bronze and silver to a source epoch that earlier releases took."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (decided, progress):
+            patch.setattr(module, "MAX_SOURCE_EPOCH", 2**62)
+        patch.setattr(decided, "MOST_EPOCHS_AHEAD", 2**62)
+        records = [order(3, 3, note="three")]
+        chain.ingest(ORDERS, records, plan=chain.plan(ORDERS, records, source_epoch=2**60))
+        chain.merge(ORDERS)
+    with pytest.raises(SourceEpochSpentError):
+        chain.plan(ORDERS, [order(4, 4)], source_epoch=1)
+
+
+def damage_bronze(chain: Chain) -> None:
+    (path_of(chain.lake.bronze("orders")) / "_delta_log" / f"{1:020}.json").write_text("")
+    with pytest.raises(LakehouseError):
+        chain.plan(ORDERS, [order(4, 4)])
+
+
+@pytest.mark.parametrize("spoil", [stand_in_epoch, damage_bronze])
+def test_a_table_that_no_rebuild_mends_is_archived_and_read_again(
+    merged: Chain, spoil: Callable[[Chain], None]
+):
+    spoil(merged)
+
+    plan = planned(merged, "archive")
+    done, checked = acted(merged, plan), verified(merged, plan)
+    merged.ingest(ORDERS, BATCH)
+    merged.merge(ORDERS)
+    merged.ingest(ORDERS, [order(3, 4)], plan=merged.plan(ORDERS, [order(3, 4, note="four")], source_epoch=1))
+    merged.merge(ORDERS)
+
+    assert (plan.error, done.error, checked.error) == (None, None, None)
+    assert {row["id"]: row["_cdc_position"]["epoch"] for row in merged.silver(ORDERS)} == {1: 0, 4: 1}
 
 
 def test_verification_fails_for_a_table_that_came_back(merged: Chain):

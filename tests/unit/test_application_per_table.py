@@ -7,7 +7,13 @@ import pytest
 from cdc_lakehouse.application.per_table import failed, tables_at_once, with_way_out
 from cdc_lakehouse.config.models import Pipeline, Table
 from cdc_lakehouse.debezium.signals import SnapshotKind, snapshot_advice
-from cdc_lakehouse.errors import BrokerUnavailableError, LakehouseError, ModeChangedError, OffsetsLostError
+from cdc_lakehouse.errors import (
+    BrokerUnavailableError,
+    LakehouseError,
+    ModeChangedError,
+    OffsetsLostError,
+    SourceEpochSpentError,
+)
 
 DOCUMENT = {
     "version": 1,
@@ -73,6 +79,18 @@ def test_advice_that_names_a_repair_is_followed_by_its_dag_and_the_filled_form()
     assert found.error is not None
     assert found.error.advice == (
         f'{changed.advice} The repair: DAG `cdc_shop_rebuild`, with the form {{"tables": ["orders"]}}.'
+    )
+
+
+def test_the_form_of_a_repair_has_the_options_that_the_advice_is_about():
+    table = Table(name="orders", topics=("shop.public.orders",))
+    spent = SourceEpochSpentError(table="orders", asked=7, known=2**60, highest=2**53 - 1)
+
+    found = with_way_out(failed("orders", spent), spent, table, pipeline=pipeline())
+
+    assert found.error is not None
+    assert found.error.advice.endswith(
+        'The repair: DAG `cdc_shop_retire`, with the form {"tables": ["orders"], "what": "archive"}.'
     )
 
 

@@ -14,6 +14,7 @@ from cdc_lakehouse.errors import (
     ClusterChangedError,
     LogCutError,
     SourceEpochOldError,
+    SourceEpochSpentError,
     SourceEpochTooHighError,
     TopicRecreatedError,
 )
@@ -77,6 +78,16 @@ def test_an_epoch_below_the_present_one_is_refused():
     assert (caught.value.asked, caught.value.known) == (2, 4)
 
 
+@pytest.mark.parametrize("asked", [5, 2**53 - 1, 2**60 + 1])
+def test_above_the_highest_number_of_a_person_no_epoch_is_opened(asked):
+    known = ledger_of({SOURCE: {0: Progress(floor=0, end=5, epochs=((3, 2**60),))}})
+
+    with pytest.raises(SourceEpochSpentError) as caught:
+        plan_drain(known, (TOPIC,), facts=facts((0, 5)), decided=Decided(source_epoch=asked))
+
+    assert (caught.value.known, caught.value.highest) == (2**60, 2**53 - 1)
+
+
 @pytest.mark.parametrize(
     ("asked", "highest"), [(4 + 10**9 + 1, 4 + 10**9), (2**53, 4 + 10**9), (2**63, 4 + 10**9)]
 )
@@ -95,7 +106,7 @@ def test_an_epoch_at_the_end_of_all_numbers_is_followed_by_none():
     plan = plan_drain(known, (TOPIC,), facts=facts((0, 5)), decided=Decided(source_epoch=last))
 
     assert plan.ledger.epoch == last
-    with pytest.raises(SourceEpochTooHighError):
+    with pytest.raises(SourceEpochSpentError):
         plan_drain(plan.ledger, (TOPIC,), facts=facts((0, 5)), decided=Decided(source_epoch=last + 1))
 
 

@@ -85,7 +85,7 @@ def with_way_out(
     repairs = [*filter(None, [cause.repair]), *([Job.RESYNC] if cause.snapshot else [])]
     if repairs:
         dags = " or ".join(f"`cdc_{pipeline.name}_{repair}`" for repair in repairs)
-        form = json.dumps({"tables": [table.name]})
+        form = json.dumps({"tables": [table.name], **cause.repair_options})
         advice.append(f"The repair: DAG {dags}, with the form {form}.")
     if cause.snapshot:
         kind = SnapshotKind(cause.snapshot)

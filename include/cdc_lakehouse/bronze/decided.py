@@ -10,7 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cdc_lakehouse.contract import MAX_SOURCE_EPOCH, JobRequest, table_named_by
-from cdc_lakehouse.errors import DecisionOutdatedError, SourceEpochOldError, SourceEpochTooHighError
+from cdc_lakehouse.errors import (
+    DecisionOutdatedError,
+    SourceEpochOldError,
+    SourceEpochSpentError,
+    SourceEpochTooHighError,
+)
 from cdc_lakehouse.lake.ledger import Ledger
 
 MOST_EPOCHS_AHEAD = 1_000_000_000
@@ -48,6 +53,10 @@ class Decided:
         asked = self.source_epoch
         if asked is None or asked in _opened(ledger):
             return None
+        if ledger.epoch >= MAX_SOURCE_EPOCH:
+            raise SourceEpochSpentError(
+                table=ledger.table, asked=asked, known=ledger.epoch, highest=MAX_SOURCE_EPOCH
+            )
         if asked <= ledger.epoch:
             raise SourceEpochOldError(table=ledger.table, asked=asked, known=ledger.epoch)
         highest = min(ledger.epoch + MOST_EPOCHS_AHEAD, MAX_SOURCE_EPOCH)

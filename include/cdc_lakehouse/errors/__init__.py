@@ -28,6 +28,7 @@
     │   ├── PlaceholderDiffersError   PLACEHOLDER_DIFFERS
     │   ├── UndiscoverableTopicError  UNDISCOVERABLE_TOPIC
     │   ├── SourceEpochOldError       SOURCE_EPOCH_OLD
+    │   ├── SourceEpochSpentError     SOURCE_EPOCH_SPENT
     │   ├── SourceEpochTooHighError   SOURCE_EPOCH_TOO_HIGH
     │   ├── EpochBeyondBoundsError    EPOCH_BEYOND_BOUNDS
     │   ├── DecisionOutdatedError     DECISION_OUTDATED
@@ -110,6 +111,7 @@ from cdc_lakehouse.errors.configuration import (
     PlaceholderDiffersError,
     ShapeChangedError,
     SourceEpochOldError,
+    SourceEpochSpentError,
     SourceEpochTooHighError,
     UndiscoverableTopicError,
     UnknownNameError,
@@ -254,6 +256,7 @@ __all__ = [
     "ShapeChangedError",
     "SilverDiffersError",
     "SourceEpochOldError",
+    "SourceEpochSpentError",
     "SourceEpochTooHighError",
     "SourceTableMissingError",
     "SourceUnavailableError",

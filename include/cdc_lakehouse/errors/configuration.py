@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Self
 
 from cdc_lakehouse.contract import ExitCode
@@ -122,14 +123,29 @@ class UndiscoverableTopicError(ConfigError):
 class SourceEpochOldError(ConfigError):
     code = "SOURCE_EPOCH_OLD"
     sentence = "source_epoch {asked} of {table} is not above {known}, the one it stands in"
+    advice = "Trigger the DAG with a higher number; every new incarnation of the source has its own."
+    table: str
+    asked: int
+    known: int
+
+
+class SourceEpochSpentError(ConfigError):
+    code = "SOURCE_EPOCH_SPENT"
+    repair = "retire"
+    repair_options = MappingProxyType({"what": "archive"})
+    sentence = (
+        "source_epoch {asked} of {table} cannot be opened: the table stands in {known}, and {highest} is the "
+        "highest number that a person can give"
+    )
     advice = (
-        "Trigger the DAG with a higher number; every new incarnation of the source has its own. Where the "
-        "table stands above 9007199254740991, the highest that the form takes: delete silver's folder first, "
-        "and the next ingest gives its epochs new numbers."
+        "Nothing was changed. Mostly an earlier release took so high a number, and a rebuild of silver takes "
+        "it again from bronze. Read the table again from its source, as the operations guide says: it is "
+        "archived first, and begins with its first epoch."
     )
     table: str
     asked: int
     known: int
+    highest: int
 
 
 class SourceEpochTooHighError(ConfigError):
@@ -147,12 +163,14 @@ class SourceEpochTooHighError(ConfigError):
 
 class EpochBeyondBoundsError(ConfigError):
     code = "EPOCH_BEYOND_BOUNDS"
-    repair = "rebuild"
+    repair = "retire"
+    repair_options = MappingProxyType({"what": "archive"})
     sentence = "bronze of {table} has the source epoch {epoch}; silver holds numbers up to {highest}"
     advice = (
         "An earlier release took it. Nothing was merged. Clear `bronze_ingest`, then `silver_merge`: the "
         "ingest numbers such epochs on behind the others. If this comes back, silver has rows of the highest "
-        "number: rebuild it."
+        "number, and a rebuild stops in the same way: read the table again from its source, as the "
+        "operations guide says. It is archived first."
     )
     table: str
     epoch: int

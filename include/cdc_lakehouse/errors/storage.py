@@ -25,8 +25,8 @@ class LogDamagedError(DataError):
     )
     advice = (
         "Bring the file of that version back from a copy of the lake, then clear. Without a copy: "
-        "rebuild silver, which sets the damaged folder aside; bronze itself is read again from Kafka as far "
-        "as Kafka reaches, once its folder was moved away (runbook)."
+        "rebuild silver, which sets the damaged folder aside. Where it is bronze's, archive the table and "
+        "read it again from its source, as the operations guide says."
     )
     table: str
     path: str

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, dataclass_transform
 
 from cdc_lakehouse.contract import ExitCode, TableError
@@ -23,6 +25,8 @@ class LakehouseError(Exception):
     """Kind of snapshot in the advice, `incremental` or `blocking`: its statement is appended."""
     repair: ClassVar[str] = ""
     """Kind of repair in the advice, like `rebuild`: its DAG and its filled form are appended."""
+    repair_options: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Options of that repair, as its form has them."""
 
     def __init_subclass__(cls) -> None:
         dataclass(eq=False, kw_only=True)(cls)
