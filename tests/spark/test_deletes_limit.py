@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chain import Chain, table_of  # type: ignore[import-not-found]
+from chain import BY, Chain, table_of  # type: ignore[import-not-found]
 from deltalake import DeltaTable
 from orders import OLD, know, order, truncate  # type: ignore[import-not-found]
 
@@ -15,7 +15,9 @@ from cases.case_file import CaseEvent, SourcePosition  # type: ignore[import-not
 from cases.encoding import KafkaRecord  # type: ignore[import-not-found]
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import TableStatus
-from cdc_lakehouse.errors import DecisionOutdatedError, DeletesLimitError
+from cdc_lakehouse.errors import DecisionOutdatedError, DeletesLimitError, SupersededError
+from cdc_lakehouse.lake.state import read_state
+from cdc_lakehouse.silver import applying
 
 LIMIT = {"rows": 2, "share": 0.5}
 ORDERS = table_of("orders", history=True, deletes_limit=LIMIT)
@@ -184,3 +186,34 @@ def test_a_history_that_is_cut_anew_ends_no_more_rows_than_that(six):
     assert (error.where, error.rows, error.of) == ("the history", 6, 6)
     assert still_open == list(IDS)
     assert open_rows(six) == []
+
+
+def test_a_merge_that_ends_a_killed_one_tells_by_whose_decision_the_history_lost_rows(
+    six, monkeypatch: pytest.MonkeyPatch
+):
+    six.forget(six.lake.silver("orders"))
+    six.ingest(ORDERS, [truncate(6)])
+    value = stopped(six).decision
+
+    def die(*_arguments: object, **_facts: object) -> None:
+        raise SupersededError(table="orders", seq=0, attempt="killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(applying, "_applied", die)
+        for decision in (value, None):
+            with pytest.raises(SupersededError):
+                six.merge(ORDERS, accept_deletes=decision)
+    between = open_rows(six)
+    result = six.merge(ORDERS)
+    state = read_state(six.lake.silver("orders"), table="orders")
+
+    assert between == []
+    assert result.decisions == {
+        "accept_deletes": {"step": 0, "bronze": 2, "rows": 6},
+        "decided_by": BY,
+    }
+    assert state is not None
+    assert state.ledger is not None
+    assert state.ledger.decisions == result.decisions
+    six.ingest(ORDERS, [order(7, 1)])
+    assert six.merge(ORDERS).decisions == {}

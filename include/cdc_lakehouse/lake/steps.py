@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from deltalake import DeltaTable
@@ -41,6 +41,8 @@ class Standing:
     made_by: Mapping[str, Any] | None = None
     rules: int = 1
     """Number of the rules by which its rows were made (`Cause.rules`)."""
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    """What persons decided for the newest step (`Cause.decisions`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Cause:
     """The settings that chose its columns (`Applied.made_by`)."""
     rules: int = 1
     """Number of the rules of its kind of table: rows that older rules made may have to be replaced."""
+    decisions: Mapping[str, Any] = field(default_factory=dict)
+    """What a person has decided, signed. A merge that ends a killed one records it in silver's ledger."""
 
 
 def standing_of(uri: str) -> Standing:
@@ -105,6 +109,7 @@ def _standing_of_note(note: Mapping[str, Any], *, version: int) -> Standing:
         behind=note.get("behind"),
         made_by=note.get("made_by"),
         rules=note.get("rules", 1),
+        decisions=note.get("decisions", {}),
     )
 
 
@@ -122,6 +127,8 @@ def commit_step(
     """
     told = {"silver": cause.silver, "behind": cause.behind, "life": cause.life, "made_by": cause.made_by}
     told["rules"] = cause.rules
+    if cause.decisions:
+        told["decisions"] = dict(cause.decisions)
     note = json.dumps({_NOTE: {"number": read.number + 1, "attempt": cause.attempt, **told}})
 
     def stepped() -> None:

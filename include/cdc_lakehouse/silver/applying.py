@@ -11,7 +11,6 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.application.signing import signed
 from cdc_lakehouse.config.models import Deletes, Mode
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.place import Place
@@ -62,10 +61,8 @@ def apply_changes(
         life=life_of(uri),
         made_by=changes.applied.made_by,
     )
-    accepted = keep_history(session, application, task, changes, cause=cause, accepted=accepted)
-    if accepted is not None:
-        decisions = signed({**accepted.document(), **ledger.decisions}, application.request)
-        ledger = replace(ledger, decisions=decisions)
+    decisions = keep_history(session, application, task, changes, cause=cause, accepted=accepted)
+    ledger = replace(ledger, decisions={**decisions, **ledger.decisions})
     tombstones = lake.tombstones(table.name)
     is_hard = table.deletes is Deletes.HARD
     if task.buries_again or (is_hard and (cause.silver == 1 or _may_delete(task, changes, plan))):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from cdc_lakehouse.application.application import Application
+from cdc_lakehouse.application.signing import signed
 from cdc_lakehouse.config.history_choice import History
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.lake.state import read_state
@@ -37,33 +39,40 @@ def keep_history(
     *,
     cause: Cause,
     accepted: AcceptedDeletes | None,
-) -> AcceptedDeletes | None:
+) -> dict[str, Any]:
     """Write the versions that follow from the merge, before silver is written. A second call writes the same.
 
     All of the history is recut from bronze if it is new, if it missed a step of silver, if older rules made
     it, or if silver was rebuilt. It may then end no more rows than `deletes_limit` allows, unless a person
-    `accepted` what the merge removes. Returns the decision that the merge needs.
+    `accepted` what the merge removes. Returns the decision that the merge needs, signed. It may be that of a
+    try that wrote the history and was killed before it wrote silver.
     """
     planned = _plan_cutting(session, application, task, changes, life=cause.life)
     if planned is None:
-        return accepted
+        return _signed(accepted, application)
     read, cutting = planned
+    is_repeated = (read.silver, read.behind, read.life) == (cause.silver, cause.behind, cause.life)
     uri = application.lake.history(task.table.name)
     rows = cutting.rows().persist()
     try:
         if cutting.whole and accepted is None:
             accepted = task.brake.refuse(cutting.removal(rows))
+        decisions = _signed(accepted, application) or (dict(read.decisions) if is_repeated else {})
         commit_step(
             lambda: merge_history(session, uri, rows, keys=cutting.keys, fills=changes.fills),
             session=session,
             uri=uri,
             read=read,
-            cause=replace(cause, rules=RULES),
+            cause=replace(cause, rules=RULES, decisions=decisions),
         )
     finally:
         rows.unpersist()
     logger.info("history committed", extra={"seq": cause.silver, "cut_anew": cutting.whole})
-    return accepted
+    return decisions
+
+
+def _signed(accepted: AcceptedDeletes | None, application: Application) -> dict[str, Any]:
+    return {} if accepted is None else signed(accepted.document(), application.request)
 
 
 def changes_history(
