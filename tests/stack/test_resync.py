@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -43,28 +44,51 @@ class Shop:
 
     def job(self, job: Job, *arguments: str) -> TableResult:
         """Run a job for the table as a process of its own, and return what it handed over."""
-        result = self.folder / "result.json"
-        result.unlink(missing_ok=True)
-        bin_folder = Path(sys.executable).parent
-        environment = {
+        self._result.unlink(missing_ok=True)
+        subprocess.run(self._command(job, *arguments), env=self._environment(), check=False, timeout=900)
+        (table,) = JobResult.from_json(self._result.read_text()).tables
+        return table
+
+    def kill_act_at(self, event: str, plan: TableResult) -> None:
+        """Start `act`, and kill its processes as soon as its log has `event`."""
+        command = self._command(Job.RESYNC, "--step", "act", *self._approved(plan))
+        with subprocess.Popen(
+            command, env=self._environment(), stdout=subprocess.PIPE, text=True, start_new_session=True
+        ) as process:
+            assert process.stdout is not None
+            try:
+                was_reached = any(f'"event": "{event}"' in line for line in process.stdout)
+            finally:
+                os.killpg(process.pid, signal.SIGKILL)
+        assert was_reached, event
+
+    @property
+    def _result(self) -> Path:
+        return self.folder / "result.json"
+
+    def _command(self, job: Job, *arguments: str) -> list[str]:
+        submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[2]"]
+        script = str(ROOT / "spark_jobs" / f"{job}.py")
+        return [*submit, script, "--pipeline", "shop", "--tables", TABLE, *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        bin_folder = str(Path(sys.executable).parent)
+        return {
             **os.environ,
             **self.stack.job_environment(),
-            "PATH": os.pathsep.join([str(bin_folder), os.environ.get("PATH", os.defpath)]),
+            "PATH": os.pathsep.join([bin_folder, os.environ.get("PATH", os.defpath)]),
             "PYTHONPATH": str(ROOT / "include"),
-            ENV_RESULT: str(result),
+            ENV_RESULT: str(self._result),
         }
-        submit = [str(bin_folder / "spark-submit"), "--master", "local[2]"]
-        command = [*submit, str(ROOT / "spark_jobs" / f"{job}.py"), "--pipeline", "shop", "--tables", TABLE]
-        subprocess.run([*command, *arguments], env=environment, check=False, timeout=900)
-        (table,) = JobResult.from_json(result.read_text()).tables
-        return table
+
+    def _approved(self, plan: TableResult) -> tuple[str, ...]:
+        return "--plan", f"{TABLE}={plan.plan['digest']}", "--approved-by", "eve"
 
     def plan(self, *arguments: str) -> TableResult:
         return self.job(Job.RESYNC, "--step", "plan", *arguments)
 
     def step(self, step: str, plan: TableResult) -> TableResult:
-        digest = plan.plan["digest"]
-        return self.job(Job.RESYNC, "--step", step, "--plan", f"{TABLE}={digest}", "--approved-by", "eve")
+        return self.job(Job.RESYNC, "--step", step, *self._approved(plan))
 
     def lose(self, *statements: str) -> None:
         """Change the source while the publication sends none of it."""
@@ -136,6 +160,35 @@ def test_a_resync_is_planned_carried_out_once_and_verified(shop: Shop):
     assert (again.status, after_kill.status) == (TableStatus.IDLE, TableStatus.REPAIRED)
     assert after_kill.plan["summary"] == "carried out by an earlier try"
     assert shop.signals() == [f"resync-{plan.plan['digest']}"]
+
+
+def test_a_resync_that_is_killed_again_and_again_is_finished_by_one_signal(shop: Shop):
+    shop.lose("DELETE FROM vouchers WHERE code = 'STAFF'", "INSERT INTO vouchers VALUES ('AGAIN', 9, NULL)")
+    plan = shop.plan()
+    before = shop.silver()
+    for event in ("signal sent", "snapshot", "batch committed"):
+        shop.kill_act_at(event, plan)
+    waiting = shop.silver()
+    shop.kill_act_at("merge committed", plan)
+    merged = shop.silver()
+    beside = [shop.job(job) for job in (Job.BRONZE_INGEST, Job.SILVER_MERGE)]
+    early = shop.step("verify", plan)
+    shop.kill_act_at("rows that the source does not have", plan)
+    shop.kill_act_at("merge committed", plan)
+    swept = shop.silver()
+    finished, verified = shop.step("act", plan), shop.step("verify", plan)
+
+    assert before == waiting == AT_SOURCE
+    assert merged == {**AT_SOURCE, "AGAIN": 9}
+    assert ([result.error for result in beside], error_of(early).code) == ([None, None], "PLAN_CHANGED")
+    assert swept == {"WELCOME": 10, "NEVER SENT": 7, "AGAIN": 9}
+    assert (finished.status, finished.plan["summary"]) == (
+        TableStatus.REPAIRED,
+        "carried out by an earlier try",
+    )
+    assert (verified.error, verified.plan["summary"]) == (None, "silver beside its source: equal")
+    assert shop.signals().count(f"resync-{plan.plan['digest']}") == 1
+    assert shop.silver() == swept
 
 
 def test_a_signal_that_the_connector_does_not_carry_out_removes_nothing(shop: Shop):
