@@ -24,6 +24,9 @@ from small_tables import SMALL  # type: ignore[import-not-found]
 ROOT = Path(__file__).parents[2]
 BOTH = (Job.BRONZE_INGEST, Job.SILVER_MERGE)
 Results = list[dict[str, Any]]
+_MEMORY = {"spark.driver.memory": "4g"}
+"""Merges of rows that moved through many keys have plans of hundreds of megabytes. Four at once filled two
+gigabytes, the JVM spent its time in its collector, and a drain seemed never to end."""
 _ANSWER = 1800.0
 """For a driver, in seconds."""
 
@@ -49,7 +52,7 @@ def for_small_tables(stack: RunningStack, folder: Path) -> Path:
     for file in stack.site.layout.spark_conf.iterdir():
         (conf / file.name).write_bytes(file.read_bytes())
     with (conf / DEFAULTS_FILE).open("a", encoding="utf-8") as defaults:
-        defaults.writelines(f"{name} {value}\n" for name, value in SMALL.items())
+        defaults.writelines(f"{name} {value}\n" for name, value in {**SMALL, **_MEMORY}.items())
     return conf
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from orders import (  # type: ignore[import-not-found]
     tombstone,
     truncate,
 )
+from py4j.java_gateway import JavaObject
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.contract import Job, TableStatus
@@ -140,6 +142,26 @@ def test_a_batch_that_changes_no_row_advances_the_ledger(level):
     level.merge(ORDERS)
 
     assert ledger_of(level).end(SOURCE, 0) == 4
+
+
+def objects_of_the_jvm() -> int:
+    """Count what Python holds of the JVM, objects in cycles included."""
+    return sum(isinstance(each, JavaObject) for each in gc.get_objects())
+
+
+def test_a_merge_leaves_no_plans_in_the_jvm_to_the_collector_of_python(level):
+    level.ingest(ORDERS, [order(3, 4, note="four")])
+    gc.collect()
+    gc.disable()
+    try:
+        (merged,) = merge_tables(level.application(ORDERS, job=Job.SILVER_MERGE))
+        held = objects_of_the_jvm()
+        gc.collect()
+    finally:
+        gc.enable()
+
+    assert merged.status is TableStatus.ADVANCED
+    assert objects_of_the_jvm() == held
 
 
 def test_a_truncate_takes_what_stood_before_it(level):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
 from cdc_lakehouse.application.per_table import each_table
@@ -27,6 +29,13 @@ def merge_tables(application: Application) -> list[TableResult]:
         except LogTornError:
             heal_table(application.lake, table.name)
             found = look_at(application, table, observed=observed)
-        return merge_table(application, found) if isinstance(found, MergeTask) else found
+        if not isinstance(found, MergeTask):
+            return found
+        try:
+            return merge_table(application, found)
+        finally:
+            # DataFrames in reference cycles keep their plans, and a megabyte for each broadcast, in the JVM
+            # until Python's collector runs, which it seldom does in a process of many objects.
+            gc.collect()
 
     return each_table(application, work)
