@@ -15,6 +15,7 @@ from airflow.sdk import Param
 
 from cdc_lakehouse.contract import MAX_SOURCE_EPOCH, Job, table_named_by
 from cdc_lakehouse.errors import NotSupportedYetError, UnknownNameError
+from cdc_lakehouse.orchestration.form_fields import lines_field, text_field
 from cdc_lakehouse.orchestration.interval_run import MAINTENANCE_PARAMS, RUN_PARAMS, named_tables
 
 ACCEPT_GAP = "accept_gap"
@@ -93,36 +94,34 @@ _ABOUT = {
 
 
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
-_LINES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
-"""A field with one value per line. With `examples` Airflow's form would show a list to choose from."""
 
 
 def decision_params() -> dict[str, Param]:
     """The trigger form of a pipeline; empty values decide nothing."""
     numbers: dict[str, Any] = {
-        "type": "object",
+        "type": ["null", "object"],
         "propertyNames": _TEXT,
         "additionalProperties": {"type": "integer", "minimum": 1, "maximum": MAX_SOURCE_EPOCH},
     }
     return {
-        ACCEPT_GAP: Param([], description_md=_ABOUT[ACCEPT_GAP], **_LINES),
+        ACCEPT_GAP: lines_field(_ABOUT[ACCEPT_GAP]),
         SOURCE_EPOCH: Param({}, description_md=_ABOUT[SOURCE_EPOCH], **numbers),
-        ACKNOWLEDGE_FOREIGN: Param([], description_md=_ABOUT[ACKNOWLEDGE_FOREIGN], **_LINES),
-        STOP_READING: Param([], description_md=_ABOUT[STOP_READING], **_LINES),
-        ACCEPT_DELETES: Param([], description_md=_ABOUT[ACCEPT_DELETES], **_LINES),
-        FILL_GAPS: Param([], description_md=_ABOUT[FILL_GAPS], **_LINES),
+        ACKNOWLEDGE_FOREIGN: lines_field(_ABOUT[ACKNOWLEDGE_FOREIGN]),
+        STOP_READING: lines_field(_ABOUT[STOP_READING]),
+        ACCEPT_DELETES: lines_field(_ABOUT[ACCEPT_DELETES]),
+        FILL_GAPS: lines_field(_ABOUT[FILL_GAPS]),
         NOTE: note_param(),
     }
 
 
 def case_params() -> dict[str, Param]:
     """The trigger form of a pipeline's maintenance."""
-    cases = {name: Param([], description_md=_ABOUT[name], **_LINES) for name in CASE_DECISIONS}
+    cases = {name: lines_field(_ABOUT[name]) for name in CASE_DECISIONS}
     return {**cases, NOTE: note_param()}
 
 
 def note_param() -> Param:
-    return Param(None, description_md=_ABOUT[NOTE], type=["null", "string"], maxLength=MOST_OF_A_NOTE)
+    return text_field(_ABOUT[NOTE], maxLength=MOST_OF_A_NOTE)
 
 
 def note_in(conf: Mapping[str, Any] | None) -> str | None:

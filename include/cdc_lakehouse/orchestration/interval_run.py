@@ -17,6 +17,7 @@ import pendulum
 from airflow.sdk import Param
 from airflow.timetables.interval import CronDataIntervalTimetable
 
+from cdc_lakehouse.orchestration.form_fields import choice_field, flag_field, lines_field, text_field
 from cdc_lakehouse.run_modes import Recompute
 
 FROM_TIME = "from_time"
@@ -71,13 +72,11 @@ class FormContext:
 
 def run_params() -> dict[str, Param]:
     """Return the part of a pipeline's trigger form that says what the run is about; empty values say all."""
-    time: dict[str, Any] = {"type": ["null", "string"]}
-    values = [each.value for each in Recompute]
     return {
-        FROM_TIME: Param(None, description_md=_ABOUT[FROM_TIME], **time),
-        UNTIL_TIME: Param(None, description_md=_ABOUT[UNTIL_TIME], **time),
-        RECOMPUTE: Param(
-            None, description_md=_ABOUT[RECOMPUTE], type=["null", "string"], enum=[None, *values]
+        FROM_TIME: text_field(_ABOUT[FROM_TIME]),
+        UNTIL_TIME: text_field(_ABOUT[UNTIL_TIME]),
+        RECOMPUTE: choice_field(
+            _ABOUT[RECOMPUTE], [each.value for each in Recompute], nothing="all, if nothing is chosen"
         ),
         **maintenance_params(),
     }
@@ -85,10 +84,7 @@ def run_params() -> dict[str, Param]:
 
 def maintenance_params() -> dict[str, Param]:
     """Return the part of the form that maintenance has too: which tables, and whether anything is done."""
-    return {
-        TABLES: Param([], description_md=_ABOUT[TABLES], type="array", items={"type": "string"}),
-        DRY_RUN: Param(False, description_md=_ABOUT[DRY_RUN], type="boolean"),
-    }
+    return {TABLES: lines_field(_ABOUT[TABLES]), DRY_RUN: flag_field(_ABOUT[DRY_RUN])}
 
 
 def asked_of_maintenance(conf: Mapping[str, Any] | None) -> dict[str, Any]:

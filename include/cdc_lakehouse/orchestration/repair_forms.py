@@ -10,7 +10,16 @@ from airflow.sdk import Param
 
 from cdc_lakehouse.contract import Job
 from cdc_lakehouse.orchestration.decisions import NOTE, note_param
+from cdc_lakehouse.orchestration.form_fields import LINES, choice_field, lines_field, text_field
 from cdc_lakehouse.orchestration.interval_run import TABLES, named_tables
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The values of an option, and what the form shows as long as nothing is chosen."""
+
+    values: tuple[str, ...]
+    nothing: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +30,8 @@ class RepairForm:
     """Name of an option -> its help."""
     by_lines: frozenset[str] = frozenset()
     """Options with one value per line."""
-    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Option -> the values that it can have."""
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+    """Options with a list of values."""
 
 
 REPAIR_FORMS: Mapping[Job, RepairForm] = {
@@ -69,7 +78,7 @@ REPAIR_FORMS: Mapping[Job, RepairForm] = {
                 "offset it is a time of the pipeline's timezone."
             ),
         },
-        choices={"layer": ("silver", "bronze")},
+        choices={"layer": Choice(("silver", "bronze"), nothing="silver, if nothing is chosen")},
     ),
     Job.QUARANTINE_REPAIR: RepairForm(
         about=(
@@ -85,7 +94,7 @@ REPAIR_FORMS: Mapping[Job, RepairForm] = {
             ),
         },
         by_lines=frozenset({"cases"}),
-        choices={"do": ("replay", "close", "reopen")},
+        choices={"do": Choice(("replay", "close", "reopen"), nothing="choose one")},
     ),
     Job.RETIRE: RepairForm(
         about=(
@@ -97,7 +106,7 @@ REPAIR_FORMS: Mapping[Job, RepairForm] = {
             "what": "What becomes of the table.",
             "undo": "The digest of the plan of an archiving: its tables come back. Empty otherwise.",
         },
-        choices={"what": ("keep", "archive", "remove")},
+        choices={"what": Choice(("keep", "archive", "remove"), nothing="choose one, or fill in undo")},
     ),
     Job.ERASE: RepairForm(
         about=(
@@ -121,10 +130,7 @@ REPAIR_FORMS: Mapping[Job, RepairForm] = {
 def repair_params(form: RepairForm) -> dict[str, Param]:
     """Return the fields of the trigger form."""
     tables = Param(
-        [],
-        description_md="Per line the name of a table that the repair is about; at least one.",
-        type="array",
-        items={"type": "string"},
+        [], description_md="Per line the name of a table that the repair is about; at least one.", **LINES
     )
     return {
         TABLES: tables,
@@ -153,7 +159,8 @@ def tables_to_repair(conf: Mapping[str, Any] | None) -> tuple[str, ...]:
 def _option_param(form: RepairForm, name: str) -> Param:
     text = form.options[name]
     if name in form.by_lines:
-        return Param([], description_md=text, type="array", items={"type": "string"})
+        return lines_field(text)
     if name in form.choices:
-        return Param(None, description_md=text, type=["null", "string"], enum=[None, *form.choices[name]])
-    return Param(None, description_md=text, type=["null", "string"])
+        choice = form.choices[name]
+        return choice_field(text, choice.values, nothing=choice.nothing)
+    return text_field(text)
