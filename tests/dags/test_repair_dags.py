@@ -167,6 +167,19 @@ def test_an_approval_of_another_plan_or_without_the_tables_name_is_refused(given
         approval().execute_complete(context(), given)
 
 
+def test_the_form_of_an_approval_says_what_to_type():
+    """Airflow shows the `description` of a field there, and never its `description_md`."""
+    operator = approval()
+
+    operator.execute_complete(context(), answer("Reject"))
+
+    fields = {name: operator.params.get_param(name) for name in ("plan", "confirm")}
+    assert {name: field.description for name, field in fields.items()} == {
+        "plan": "What is approved.",
+        "confirm": "To approve, type: orders. To reject, leave it empty.",
+    }
+
+
 def test_with_four_eyes_nobody_approves_what_they_asked_for():
     with pytest.raises(AirflowFailException, match="four_eyes"):
         approval(four_eyes=True).execute_complete(context(), answer(user="ann"))

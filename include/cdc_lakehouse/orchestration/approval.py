@@ -91,16 +91,17 @@ class PlanApprovalOperator(ApprovalOperator):
     def _show_plan(self, context: Context, plans: Mapping[str, str]) -> None:
         self.body = str(context["ti"].xcom_pull(task_ids=PLAN_TASK, key=REPORT_KEY) or "")
         shown, names = in_one_line(plans), ", ".join(plans)
+        # The form of an approval shows `description`, and never `description_md`.
         self.params = ParamsDict(
             {
                 PLAN_FIELD: Param(
-                    shown, type="string", enum=[shown], title="Plan", description_md="What is approved."
+                    shown, type="string", enum=[shown], title="Plan", description="What is approved."
                 ),
                 CONFIRM_FIELD: Param(
                     "",
                     type=["null", "string"],
-                    title="Type the table",
-                    description_md=f"To approve, type `{names}`. To reject, leave it empty.",
+                    title="Type the table's name",
+                    description=f"To approve, type: {names}. To reject, leave it empty.",
                 ),
             }
         )

@@ -121,7 +121,7 @@ def case_params() -> dict[str, Param]:
 
 
 def note_param() -> Param:
-    return text_field(_ABOUT[NOTE], maxLength=MOST_OF_A_NOTE)
+    return text_field(_ABOUT[NOTE], most_characters=MOST_OF_A_NOTE)
 
 
 def note_in(conf: Mapping[str, Any] | None) -> str | None:

@@ -31,16 +31,15 @@ _BACKFILL = "backfill"
 _MANUAL = "manual"
 _ABOUT = {
     FROM_TIME: (
-        "With `until_time` an interval that is made complete instead of reading what is new, like "
-        "`2026-11-03T14:00:00+00:00`; without an offset it is a time of the pipeline's timezone. What "
+        "The first moment of an interval, like `2026-11-03T14:00:00+00:00`; without an offset it is a time "
+        "of the pipeline's timezone. The run then makes this interval complete, and reads nothing new: what "
         "bronze misses of it is read from Kafka, undecodable records of it are decoded again, and silver "
-        "computes its keys again from bronze. One run does any range; a backfill makes one run for each "
-        "interval of the schedule."
+        "computes its keys again from bronze. One run does any range."
     ),
     UNTIL_TIME: "The first moment behind the interval; it must have passed.",
     RECOMPUTE: (
-        "Which keys of the interval silver and its history compute again: `all` that have an event in it, or "
-        "only those whose rows in bronze have `changed`."
+        "Which keys of the interval silver and its history compute again: *all* that have an event in it, or "
+        "only those whose rows in bronze have *changed*."
     ),
     TABLES: "Per line the name of a table: the run leaves the others alone. Empty: all tables.",
     DRY_RUN: "Say in log, report and XCom what would be done, and do nothing.",

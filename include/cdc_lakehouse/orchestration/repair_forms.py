@@ -86,7 +86,7 @@ REPAIR_FORMS: Mapping[Job, RepairForm] = {
             "comes of it: the plan tries to decode them and writes nothing."
         ),
         options={
-            "do": "`replay` decodes again, `close` ends the wait for records, `reopen` begins it again.",
+            "do": "*replay* decodes again, *close* ends the wait for records, *reopen* begins it again.",
             "cases": (
                 "Per line one value as `make quarantine` prints it, like "
                 "`orders=bad_frame:2records@5f1c09ae77d2`, or one record, like "
@@ -117,7 +117,7 @@ REPAIR_FORMS: Mapping[Job, RepairForm] = {
         options={
             "keys": (
                 'Per line a key as a JSON object of its columns at the source, like `{"id": 7}`. Airflow '
-                "keeps what is typed here in its database: `keys_file` does not."
+                "keeps what is typed here in its database, but not what *keys_file* names."
             ),
             "keys_file": "The name of a file with such lines in `_ops/<pipeline>/erase/` of the lake.",
             "where": "Or an SQL condition on silver's columns; the plan fixes the keys.",
