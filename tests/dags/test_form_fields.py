@@ -14,11 +14,7 @@ from cdc_lakehouse.contract import REPAIRS
 def fields():
     """Every field of every form, by DAG and name."""
     dags = DagBag(dag_folder=str(PROJECT / "dags")).dags
-    return {
-        (dag_id, name): param
-        for dag_id, dag in dags.items()
-        for name, param in dag.params._ParamsDict__dict.items()
-    }
+    return {(dag_id, name): dag.params.get_param(name) for dag_id, dag in dags.items() for name in dag.params}
 
 
 def can_be_empty(param) -> bool:
