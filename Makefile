@@ -15,6 +15,7 @@ LONG := test_made_up_histories.py test_made_up_keys.py test_row_filter.py test_t
 	test_schema_change_log.py test_closed_cases.py test_fill.py test_keyless.py test_late_events.py
 SHARED := $(CURDIR)/.local/spark-tier
 ATHERIS := .local/fuzz/python/.ready
+PLAYWRIGHT := .local/browser/python/.ready
 JOBS := $(sort $(basename $(notdir $(wildcard spark_jobs/*.py))))
 # With the local stack's connections, unless the environment names others.
 INSIDE := $(RUN) -m local_stack exec --
@@ -87,7 +88,7 @@ test-long: $(FETCHED) ## What `make test` leaves out for time: made-up histories
 	@$(RUN) -m pytest $(addprefix tests/spark/,$(LONG))
 	@$(RUN) -m pytest tests/spark/test_cases.py -m long
 	@$(RUN) -m pytest tests/crash -m long
-	@$(RUN) -m pytest tests/stack/test_8_histories.py tests/stack/test_9_verify.py tests/stack/test_5_rerun.py tests/stack/test_resync.py -m long
+	@$(RUN) -m pytest tests/stack/test_8_histories.py tests/stack/test_9_verify.py tests/stack/test_5_rerun.py tests/stack/test_5_repairs_rest.py tests/stack/test_resync.py -m long
 test-source: $(FETCHED) ## Silver beside a real PostgreSQL
 	@$(RUN) -m pytest tests/source
 test-kafka: $(FETCHED) ## Topics as they can be, on a real broker
@@ -104,6 +105,8 @@ test-stack: $(FETCHED) ## The whole chain, driven through Airflow
 	@$(RUN) -m pytest tests/stack -m "not long" --ignore tests/stack/test_7_cluster.py
 test-cluster: $(FETCHED) ## A Spark cluster with the lake in a bucket; not part of `make test`
 	@$(RUN) -m pytest tests/stack/test_7_cluster.py
+test-browser: $(FETCHED) $(PLAYWRIGHT) ## Airflow's forms in Chromium, which the machine must have; not part of `make test`
+	@PYTHONPATH=include:$(dir $(PLAYWRIGHT)) $(RUN) -m pytest tests/browser
 bench: $(FETCHED) ## Measure. ONLY=udf, decode, memory, drain, tables, merge or one workload; PROFILE=1 where decoding spends its time; REFERENCE=1
 	@$(RUN) -m artifacts fetch --group spark-bench || echo "no jar of Spark's own Avro reader: from_avro will be skipped"
 	@PYTHONPATH=include:tests $(RUN) -m bench $(if $(ONLY),--only $(ONLY)) $(if $(PROFILE),--profile) $(if $(REFERENCE),--reference)
@@ -138,6 +141,9 @@ $(READY): requirements.lock include/artifacts/installer.lock
 $(ATHERIS): $(READY) tests/fuzz/atheris.lock
 	@$(VENV)/bin/uv pip install -q --python $(RUN) --target $(dir $@) --require-hashes --only-binary :all: -r tests/fuzz/atheris.lock
 	@touch $@
+$(PLAYWRIGHT): $(READY) tests/browser/playwright.lock
+	@$(VENV)/bin/uv pip install -q --python $(RUN) --target $(dir $@) --require-hashes --only-binary :all: -r tests/browser/playwright.lock
+	@touch $@
 $(FETCHED): $(READY) include/artifacts/artifacts.lock include/log_store/log-store.jar
 	@$(RUN) -m artifacts fetch
 	@$(RUN) -m artifacts appcds
@@ -147,4 +153,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo test up down status clean psql run tables quarantine sql check new-pipeline lint fmt test-unit \
-	test-architecture test-dags test-source test-processes test-beside test-spark test-long test-kafka test-s3 test-crash test-stack test-cluster crash bench fuzz fuzz-history lock log-store setup java help
+	test-architecture test-dags test-source test-processes test-beside test-spark test-long test-kafka test-s3 test-crash test-stack test-cluster test-browser crash bench fuzz fuzz-history lock log-store setup java help

@@ -264,7 +264,7 @@ def test_an_archived_table_is_no_table_and_comes_back(chain, archived_and_back):
     runs, (folders, gone), whole = archived_and_back
 
     assert [(run.state, run.states) for run in runs] == [("success", ALL_GREEN)] * 2
-    assert (folders, gone) == (["bronze", "silver"], (None, None))
+    assert (folders, gone) == (["bronze", "silver", "tombstones"], (None, None))
     assert (chain.bronze(LEFT).to_pylist(), chain.silver(LEFT).to_pylist()) == whole
 
 
