@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.per_table import UnfinishedError, each_table
@@ -182,7 +183,7 @@ def _complete(
             waiting=task.undecodable,
             version=state.version,
             held=state.ledger,
-            meant=in_interval(task.interval),
+            meant=partial(in_interval, task.interval),
         )
         result = _joined(result, replayed)
     gone = _gone_within(application, table, task)

@@ -32,6 +32,9 @@ from cdc_lakehouse.registry.client import SchemaRegistry
 
 logger = logging.getLogger(__name__)
 
+Condition = Callable[[], Column]
+"""Makes a condition on rows of bronze with a `topic_id`; no column can be made before there is a session."""
+
 
 class TableReplay:
     """One table of one attempt. A second one finds only what could not be decoded this time."""
@@ -42,10 +45,10 @@ class TableReplay:
         self._registry = registry
         self._uri = application.lake.bronze(table.name)
 
-    def run(self, *, waiting: int, version: int, held: Ledger, meant: Column | None = None) -> TableResult:
+    def run(self, *, waiting: int, version: int, held: Ledger, meant: Condition | None = None) -> TableResult:
         """Decode again what `version`, whose ledger is `held`, has undecoded: `waiting` records.
 
-        With `meant`, a condition on rows of bronze with a `topic_id`, only those of its records.
+        With `meant` only those of the records that meet it.
         """
         started = time.monotonic()
         session = self._application.spark.isolated()
@@ -86,7 +89,7 @@ class TableReplay:
             registry=decoder.registry,
         )
 
-    def preview(self, *, version: int, held: Ledger, meant: Column | None = None) -> dict[str | None, int]:
+    def preview(self, *, version: int, held: Ledger, meant: Condition | None = None) -> dict[str | None, int]:
         """Return how many records would decode now (under None), and how many would not, by code.
 
         Bronze stays as it is.
@@ -103,7 +106,7 @@ class TableReplay:
         return {row["code"]: row["count"] for row in rows}
 
     def _records(
-        self, session: SparkSession, version: int, meant: Column | None
+        self, session: SparkSession, version: int, meant: Condition | None
     ) -> tuple[DataFrame, TableDecoder]:
         """Return the records that are to be decoded again, and what decodes them."""
         bronze = session.read.format("delta").option("versionAsOf", version).load(self._uri)
@@ -111,7 +114,7 @@ class TableReplay:
             self._application, self._table, registry=self._registry, existing=bronze.schema, quarantined=True
         )
         rows = with_topic_id(bronze)
-        wanted = waits(rows) if meant is None else waits(rows) & meant
+        wanted = waits(rows) if meant is None else waits(rows) & meant()
         return _as_kafka_gave_them(rows.where(wanted)), decoder
 
 

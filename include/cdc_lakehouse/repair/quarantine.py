@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, assert_never
 
-from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.bronze.closing import close_cases, rows_meant
 from cdc_lakehouse.bronze.closing_plan import ClosingPlan, Coordinate, Meant, plan_closing
 from cdc_lakehouse.bronze.decided import named_for
-from cdc_lakehouse.bronze.replay import TableReplay
+from cdc_lakehouse.bronze.replay import Condition, TableReplay
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.rest_settings import registry_settings
 from cdc_lakehouse.config.settings import Role
@@ -207,7 +207,7 @@ class Quarantine:
         with self._opened_registry(application) as registry:
             replay = TableReplay(application, table, registry=registry)
             counts = replay.preview(
-                version=standing.state.version, held=standing.ledger, meant=_column_of(asked)
+                version=standing.state.version, held=standing.ledger, meant=_condition_of(asked)
             )
         return _Preview(counts.pop(None, 0), {str(code): count for code, count in counts.items()})
 
@@ -221,7 +221,7 @@ class Quarantine:
                 waiting=waiting,
                 version=standing.state.version,
                 held=standing.ledger,
-                meant=_column_of(asked),
+                meant=_condition_of(asked),
             )
 
     @contextmanager
@@ -238,8 +238,8 @@ def _asked(options: Mapping[str, str], application: Application, table: Table) -
     return Asked.of_options(options, table=table.name, tables=tables)
 
 
-def _column_of(asked: Asked) -> Column | None:
-    return None if asked.meant is None else rows_meant(asked.meant)
+def _condition_of(asked: Asked) -> Condition | None:
+    return None if asked.meant is None else partial(rows_meant, asked.meant)
 
 
 def _lines(table: Table, asked: Asked) -> list[str]:
@@ -267,8 +267,8 @@ def _describe(
     session, uri = application.spark.isolated(), application.lake.bronze(standing.ledger.table)
     rows = with_topic_id(read_table(session, uri, version=standing.state.version))
     rows = rows.where(F.col(ERROR).isNotNull())
-    if (meant := _column_of(asked)) is not None:
-        rows = rows.where(meant)
+    if (meant := _condition_of(asked)) is not None:
+        rows = rows.where(meant())
     sizes = F.struct(F.octet_length("raw_key").alias("key"), F.octet_length("raw_value").alias("value"))
     place = F.struct("topic", "partition", "offset")
     found = rows.groupBy(F.col(f"{ERROR}.code").alias("code")).agg(
