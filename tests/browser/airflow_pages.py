@@ -87,13 +87,14 @@ class AirflowPages:
 
     def open_xcom(self, dag_id: str, run_id: str, task_id: str) -> None:
         self.page.goto(f"{self._run(dag_id, run_id)}/tasks/{task_id}/xcom")
-        self.page.get_by_role("cell", name="report", exact=True).wait_for()
+        self.page.get_by_role("row").filter(has_text="report").get_by_text("#").first.wait_for()
 
-    def photograph(self, name: str, *, top: Locator | None = None) -> None:
-        """Keep what the screen shows, with `top` at its upper edge."""
+    def photograph(self, name: str, *, top: Locator | None = None, bottom: Locator | None = None) -> None:
+        """Keep what the screen shows, with `top` at its upper edge, or `bottom` at its lower one."""
         SCREENS.mkdir(parents=True, exist_ok=True)
-        if top is not None:
-            top.evaluate("element => element.scrollIntoView({block: 'start'})")
+        for element, edge in ((top, "start"), (bottom, "end")):
+            if element is not None:
+                element.evaluate("(element, edge) => element.scrollIntoView({block: edge})", edge)
         self.page.evaluate("() => document.fonts.ready.then(() => true)")
         self.page.screenshot(path=SCREENS / f"{name}.png", animations="disabled", caret="hide")
 

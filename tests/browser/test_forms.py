@@ -61,7 +61,7 @@ def rebuilt(behind, pages) -> Rebuilt:
     pages.open_approval(REBUILD, run_id)
     question = pages.read()
     pages.fill(confirm="vouchers")
-    pages.photograph("approve-rebuild")
+    pages.photograph("approve-rebuild", bottom=pages.page.get_by_test_id("hitl-option-Approve"))
     status = pages.approve()
     run = behind.finish(REBUILD, run_id, seconds=SECONDS)
     pages.open_xcom(REBUILD, run_id, "outcome")
