@@ -18,6 +18,7 @@ from repairs import carry_out, error_of, make_plan, verify  # type: ignore[impor
 from cdc_lakehouse.bronze import table_decoder
 from cdc_lakehouse.contract import ExitCode, Job, JobResult, TableResult, TableStatus
 from cdc_lakehouse.errors import ShapeChangedError, SupersededError
+from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.state import read_state
 from cdc_lakehouse.orchestration.results import Summary, judge
 from cdc_lakehouse.repair import replacement
@@ -196,6 +197,28 @@ def test_a_silver_of_a_copy_that_does_not_tell_what_it_passed_over_is_rebuilt(
     assert (plan.counts["rows_added"], done.error) == (1, None)
     assert notes(chain.silver(ORDERS)) == {1: "one", 2: "two"}
     assert chain.merge(ORDERS).status is TableStatus.IDLE
+
+
+def test_a_verification_that_is_killed_while_it_cleans_up_is_finished_by_the_next_one(
+    merged: Chain, monkeypatch: pytest.MonkeyPatch
+):
+    spoil(merged, "UPDATE {t} SET note = 'spoilt' WHERE id = 1")
+    plan = make_plan(merged, ORDERS, REBUILD)
+    carry_out(merged, ORDERS, REBUILD, plan)
+    shadows = Path(urlsplit(merged.lake.shadows("orders")).path)
+
+    def die_behind_data_files(parent: str, name: str) -> None:
+        for file in (Path(urlsplit(parent).path) / name).rglob("*.parquet"):
+            file.unlink()
+        raise SupersededError(table="orders", seq=0, attempt="killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "delete_child", die_behind_data_files)
+        killed = verify(merged, ORDERS, REBUILD, plan)
+    finished = verify(merged, ORDERS, REBUILD, plan)
+
+    assert error_of(killed).exit_code is ExitCode.RETRY
+    assert (finished.error, list(shadows.iterdir())) == (None, [])
 
 
 def damage_log(chain: Chain) -> None:

@@ -87,6 +87,11 @@ def move_folder(source: str, target: str) -> None:
         raise StorageUnavailableError(root=target, reason=str(exc)) from exc
 
 
+def has_first_commit(uri: str) -> bool:
+    """Return whether the log of a table has its first commit, which `delete_table` deletes first."""
+    return files.read_text_if_there(f"{uri}/{_LOG}/{0:020d}.json") is not None
+
+
 def delete_table(uri: str) -> None:
     """Delete a Delta table with all its versions. A second call deletes what a killed one has left."""
     parent, _, name = uri.rpartition("/")

@@ -47,6 +47,7 @@ from cdc_lakehouse.repair.contents import (
     refuse_other_effects,
     uri_of,
 )
+from cdc_lakehouse.repair.folders import delete_table, has_first_commit
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
 from cdc_lakehouse.repair.records import RepairRecord, begun_repairs, newest_erasure, read_record
@@ -151,12 +152,16 @@ class Rebuild:
         """Compare the version that was committed with the table that was computed, then delete that one."""
         plan, lake = record.plan, application.lake
         shadow = plan.basis.get("shadow")
-        if shadow is None or not is_there(replace(lake, shadow=shadow).silver(table.name)):
+        if shadow is None:
+            return Outcome(summary="nothing is left to compare with")
+        uri = replace(lake, shadow=shadow).silver(table.name)
+        if not has_first_commit(uri):
+            _delete_shadow(lake, table.name, shadow)  # a verification that was killed has left the rest of it
             return Outcome(summary="nothing is left to compare with")
         session = application.spark.isolated()
         version = record.facts["after"]["silver"]
         committed = read_table(session, lake.silver(table.name), version=version)
-        computed = read_table(session, replace(lake, shadow=shadow).silver(table.name))
+        computed = read_table(session, uri)
         difference = compare_silver(key_of_silver(lake, table), committed, computed)
         if not difference.is_empty:
             kinds = ", ".join(f"{count} {name}" for name, count in difference.to_effects().items() if count)
@@ -311,8 +316,12 @@ def _delete_old_shadows(lake: Lake, table: str) -> None:
 
 
 def _delete_shadow(lake: Lake, table: str, shadow: str) -> None:
-    """Delete the second table of a plan; a second call changes nothing."""
+    """Delete the second table of a plan, its silver first, so that nobody takes a part of it for all of it.
+
+    A second call deletes what a killed one has left.
+    """
     if any(folder.name == shadow for folder in files.folders(lake.shadows(table))):
+        delete_table(f"{lake.shadows(table)}/{shadow}/{table}")
         files.delete_child(lake.shadows(table), shadow)
 
 
