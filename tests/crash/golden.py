@@ -125,9 +125,9 @@ def record(world: World) -> Recording:
         driver.run(usual, BASELINE, max_offsets=SMALL_BATCHES)
     mutations = recorded(trace, lake)
     states = states_of(mutations)
-    _prove(states[-1], lake)
+    require_same(states[-1], lake)
     baseline = recorded(trace, usual)
-    _prove(states_of(baseline)[-1], usual)
+    require_same(states_of(baseline)[-1], usual)
     trace.unlink()
     return Recording(
         mutations=mutations,
@@ -156,8 +156,8 @@ def _coordinates(world: World) -> list[list[Any]]:
     return [[each.table, each.partition, each.offset] for sent in world.sent.values() for each in sent]
 
 
-def _prove(last: Storage, lake: Path) -> None:
-    """What was recorded leads to the same files, byte by byte: nothing was missed."""
+def require_same(last: Storage, lake: Path) -> None:
+    """Raise unless what was recorded leads to the same files, byte by byte: nothing was missed."""
     made, found = last.files, Storage.of(lake).files
     different = sorted(name for name in made.keys() | found.keys() if made.get(name) != found.get(name))
     if different:

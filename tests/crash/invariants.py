@@ -18,6 +18,7 @@ from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.rows import read_rows
 from cdc_lakehouse.lake.snapshot import newest_snapshot
+from cdc_lakehouse.repair.replacement import DECISION as REPAIRED
 from crash.broker import PIPELINE  # type: ignore[import-not-found]
 from crash.records import (  # type: ignore[import-not-found]
     CASES,
@@ -139,11 +140,17 @@ def _versions(found: Findings, uri: str) -> None:
 
 
 def _ledgers(found: Findings, uri: str) -> None:
-    """I5: steps follow each other, and each begins where the one before ended."""
+    """I5: steps follow each other, and each begins where the one before ended, or where a repair put it."""
     ends: dict[tuple[str, int], int] = {}
     for place, ledger in enumerate(ledgers(uri), 1):
         if ledger.seq != place:
             found.add("half_written", 1, f"{uri}: step {ledger.seq} is the {place}. of its table")
+        if REPAIRED in ledger.decisions:
+            ends = {
+                (source, partition): progress.end
+                for source, progresses in ledger.sources.items()
+                for partition, progress in progresses.items()
+            }
         for source, partitions in ledger.added.items():
             for partition, (start, end) in partitions.items():
                 if ends.get((source, partition), start) != start:

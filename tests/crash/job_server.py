@@ -24,17 +24,26 @@ from cdc_lakehouse.application.session import LazySession
 from cdc_lakehouse.bronze import table_decoder
 from cdc_lakehouse.bronze.job import ingest
 from cdc_lakehouse.bronze.replay_job import replay_tables
+from cdc_lakehouse.config.history_choice import History
 from cdc_lakehouse.config.loader import find_pipeline
+from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.config.settings import Role, connection_from_environment
 from cdc_lakehouse.config.storage_settings import storage_settings
 from cdc_lakehouse.config.values import duration
-from cdc_lakehouse.contract import Job, JobRequest, JobResult, TableResult
+from cdc_lakehouse.contract import REPAIRS, Job, JobRequest, JobResult, TableResult
 from cdc_lakehouse.lake.filesystem import is_object_store
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.reports import write_reports
 from cdc_lakehouse.maintenance import job as maintenance_job
 from cdc_lakehouse.maintenance import plan as maintenance_plan
 from cdc_lakehouse.maintenance.job import clean_tables, optimize_tables, vacuum_tables
+from cdc_lakehouse.repair.erase import Erase
+from cdc_lakehouse.repair.operation import repair
+from cdc_lakehouse.repair.quarantine import Quarantine
+from cdc_lakehouse.repair.rebuild import Rebuild
+from cdc_lakehouse.repair.retire import Retire
+from cdc_lakehouse.repair.rewind import Rewind
+from cdc_lakehouse.run_modes import RepairStep
 from cdc_lakehouse.silver.job import merge_tables
 from crash import baseline, faults, guards, identity, switches  # type: ignore[import-not-found]
 from crash.broker import PIPELINE  # type: ignore[import-not-found]
@@ -48,6 +57,7 @@ WORK: dict[Job, Callable[[Application], list[TableResult]]] = {
     Job.OPTIMIZE: optimize_tables,
     Job.VACUUM: vacuum_tables,
     Job.CLEAN_CHECKPOINTS: clean_tables,
+    **{each.job: repair(each) for each in (Rebuild(), Rewind(), Erase(), Retire(), Quarantine())},
 }
 
 
@@ -56,16 +66,40 @@ def application(order: Mapping[str, Any], job: Job, engine: LazySession) -> Appl
     pipeline = find_pipeline(PIPELINE)
     maintenance = pipeline.maintenance.model_copy(update={"vacuum_retention": "0m"})
     chosen = order.get("tables") or tuple(PARTITIONS)
-    changes = {"max_offsets_per_trigger": order["max_offsets"]} if "max_offsets" in order else {}
-    tables = tuple(t.model_copy(update=changes) for t in pipeline.tables if t.name in chosen)
+    left_out = order.get("left_out", ())
+    listed = tuple(_as_ordered(table, order) for table in pipeline.tables if table.name not in left_out)
     return Application(
-        request=JobRequest(job=job, pipeline=PIPELINE, tables=()),
-        pipeline=pipeline.model_copy(update={"maintenance": maintenance}),
-        tables=tables,
+        request=_request(order, job),
+        pipeline=pipeline.model_copy(update={"maintenance": maintenance, "tables": listed}),
+        tables=tuple(table for table in listed if table.name in chosen),
         lake=Lake(root=order["root"], pipeline=PIPELINE, scratch=_scratch(order["root"])),
         attempt=order.get("attempt") or attempt_now(),
         spark=engine,
     )
+
+
+def _request(order: Mapping[str, Any], job: Job) -> JobRequest:
+    """Return what the job is asked for. A step of a repair comes with its table, its plan and its options."""
+    if job not in REPAIRS:
+        return JobRequest(job=job, pipeline=PIPELINE, tables=())
+    return JobRequest(
+        job=job,
+        pipeline=PIPELINE,
+        tables=tuple(order["tables"]),
+        step=RepairStep(order["step"]),
+        plans=tuple(order.get("plans", ())),
+        options=order.get("options", {}),
+    )
+
+
+def _as_ordered(table: Table, order: Mapping[str, Any]) -> Table:
+    """Return the table with the settings that the order has for it."""
+    changes: dict[str, Any] = {}
+    if "max_offsets" in order:
+        changes["max_offsets_per_trigger"] = order["max_offsets"]
+    if table.name in order.get("history", ()):
+        changes["history"] = History()
+    return table.model_copy(update=changes)
 
 
 def _scratch(root: str) -> str:

@@ -112,9 +112,17 @@ class Storage:
         return cls(files, frozenset(str(path.relative_to(root)) for path in paths if path.is_dir()))
 
 
-def states_of(mutations: Iterable[Mutation]) -> list[Storage]:
+def mutations_of(storage: Storage) -> list[Mutation]:
+    """Return changes that make this of an empty lake."""
+    made = [Mutation(Kind.FOLDER, folder) for folder in sorted(storage.folders)]
+    for path, data in sorted(storage.files.items()):
+        made += [Mutation(Kind.CREATE, path), Mutation(Kind.WRITE, path, data=data)]
+    return made
+
+
+def states_of(mutations: Iterable[Mutation], *, begun: Storage | None = None) -> list[Storage]:
     """Before the first change, and behind each of them. Bytes that did not change are shared."""
-    states = [Storage()]
+    states = [begun or Storage()]
     for mutation in mutations:
         states.append(states[-1].after(mutation))
     return states

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
@@ -22,12 +23,18 @@ from crash.invariants import Findings  # type: ignore[import-not-found]
 from crash.kills import Met, at_once, driver_of, killed, killed_as_submitted, zombies  # type: ignore[import-not-found]
 from crash.moved_keys import MovedKeys  # type: ignore[import-not-found]
 from crash.mutants import CASES, MUTANTS, Trial  # type: ignore[import-not-found]
+from crash.repair_crashes import trials_of, tried  # type: ignore[import-not-found]
+from crash.repair_recording import RepairsRecording, record_repairs  # type: ignore[import-not-found]
 from crash.replay import AT_ONCE, Bench  # type: ignore[import-not-found]
 from crash.results import Results  # type: ignore[import-not-found]
 from crash.states import Work, collapsed, enumerated  # type: ignore[import-not-found]
 
 _Told = tuple[Findings, dict[str, Any]]
-STEPS = ("states", "answers", "hands", "at_once", "kills", "submitted", "zombies", "guards", "s3", "baseline")
+STEPS = (
+    *("states", "repairs", "answers", "hands", "at_once", "kills", "submitted", "zombies", "guards", "s3"),
+    "baseline",
+)
+_IN_PARTS = ("states", "repairs")
 _STATES_PER_DRIVER = 170
 
 
@@ -37,9 +44,10 @@ class Size:
 
     seed: int = 1
     part: tuple[int, int] = (1, 1)
-    """Of the states."""
+    """Of the states, and of those of repairs."""
     witnesses: int = 24
     """States that are run although they are said to equal others."""
+    witnesses_of_repair: int = 2
     copies: int = 20
     kills: int = 96
     submitted: int = 6
@@ -82,7 +90,7 @@ class Course:
         began = time.monotonic()
         step: Callable[[], _Told] = getattr(self, f"_{name}")
         part, parts = self.size.part
-        title = f"{name} {part}/{parts}" if name == "states" and parts > 1 else name
+        title = f"{name} {part}/{parts}" if name in _IN_PARTS and parts > 1 else name
         try:
             findings, counts = step()
         except NotHereError as exc:
@@ -105,13 +113,34 @@ class Course:
         found = collapsed(every, witnesses=self.size.witnesses, seed=self.size.seed)
         part, parts = self.size.part
         work = found.work[part - 1 :: parts]
-        # A part counts for its share: a state is proved by one that equals it, in whatever part that is.
-        share = found.enumerated * part // parts - found.enumerated * (part - 1) // parts
-        counts = {"states": share, "run": len(work), "enumerated": dict(found.by_variant)}
+        states = self._share(found.enumerated)
+        counts = {"states": states, "run": len(work), "enumerated": dict(found.by_variant)}
         findings = Findings()
         for place in range(0, len(work), _STATES_PER_DRIVER):
             findings.include(self._run_states(work[place : place + _STATES_PER_DRIVER]), where="state")
         return findings, counts
+
+    def _repairs(self) -> _Told:
+        """A plan is made of each, and its next steps recorded anew where the golden run was."""
+        if self.world.identity is None:
+            recording = record_repairs(self.world, self.golden)
+        else:
+            recording = RepairsRecording.of_golden(self.golden)
+        trials = trials_of(
+            self.world, recording, witnesses=self.size.witnesses_of_repair, seed=self.size.seed
+        )
+        chosen = trials.part(*self.size.part)
+        findings = Findings()
+        for place in range(0, len(chosen), _STATES_PER_DRIVER):
+            findings.include(tried(self.bench, chosen[place : place + _STATES_PER_DRIVER]), where="repair")
+            self.without_driver()
+        by_repair = Counter(trial.course.repair.name for trial in chosen)
+        return findings, {"states": self._share(trials.enumerated), "run": len(chosen), "by": dict(by_repair)}
+
+    def _share(self, states: int) -> int:
+        """Return what a part counts for. A state is proved by one that equals it, whatever part has that."""
+        part, parts = self.size.part
+        return states * part // parts - states * (part - 1) // parts
 
     def _run_states(self, work: Sequence[Work]) -> Findings:
         """Once more if the driver dies of something: no state asks for its death."""

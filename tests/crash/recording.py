@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -35,28 +35,22 @@ class Recording:
     identity: Identity
 
     def save(self, path: Path) -> None:
-        """One line of JSON, then the bytes that were written, all of them together."""
         head = {
-            "format": _FORMAT,
-            "mutations": [_told(each) for each in self.mutations],
-            "baseline": [_told(each) for each in self.baseline],
+            "mutations": [document_of(each) for each in self.mutations],
+            "baseline": [document_of(each) for each in self.baseline],
             "quarantined": self.quarantined,
             "first_round": self.first_round,
             "results": list(self.results),
             "sent": list(self.sent),
             "identity": asdict(self.identity),
         }
-        data = b"".join(each.data for each in (*self.mutations, *self.baseline))
-        path.write_bytes(lzma.compress(json.dumps(head, default=str).encode() + b"\n" + data, preset=9))
+        save(path, head, [*self.mutations, *self.baseline])
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        text, _, data = lzma.decompress(path.read_bytes()).partition(b"\n")
-        head = json.loads(text)
-        if head["format"] != _FORMAT:
-            raise ValueError(f"{path} has format {head['format']}, not {_FORMAT}: record it anew")
+        head, data = load(path)
         told = [*head["mutations"], *head["baseline"]]
-        every = list(_mutations(told, data))
+        every = list(mutations_from(told, data))
         count = len(head["mutations"])
         return cls(
             mutations=every[:count],
@@ -69,11 +63,28 @@ class Recording:
         )
 
 
-def _told(mutation: Mutation) -> list[Any]:
+def save(path: Path, head: Mapping[str, Any], mutations: Iterable[Mutation]) -> None:
+    """Write `head` as one line of JSON, then the bytes that were written, all of them together."""
+    data = b"".join(each.data for each in mutations)
+    document = {"format": _FORMAT, **head}
+    path.write_bytes(lzma.compress(json.dumps(document, default=str).encode() + b"\n" + data, preset=9))
+
+
+def load(path: Path) -> tuple[dict[str, Any], bytes]:
+    """Return what `save` was given: the head, and the bytes of the mutations."""
+    text, _, data = lzma.decompress(path.read_bytes()).partition(b"\n")
+    head = json.loads(text)
+    if head["format"] != _FORMAT:
+        raise ValueError(f"{path} has format {head['format']}, not {_FORMAT}: record it anew")
+    return head, data
+
+
+def document_of(mutation: Mutation) -> list[Any]:
+    """Return all of a mutation but its bytes."""
     return [str(mutation.kind), mutation.path, mutation.to, mutation.offset, len(mutation.data)]
 
 
-def _mutations(told: Iterable[Sequence[Any]], data: bytes) -> Iterator[Mutation]:
+def mutations_from(told: Iterable[Sequence[Any]], data: bytes) -> Iterator[Mutation]:
     place = 0
     for kind, path, to, offset, length in told:
         yield Mutation(Kind(kind), path, to=to, offset=offset, data=data[place : place + length])

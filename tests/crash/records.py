@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+import history_oracle  # type: ignore[import-not-found]
 import oracle  # type: ignore[import-not-found]
 from cases.case_file import Case, CaseEvent, SourcePosition, Table  # type: ignore[import-not-found]
 from cases.encoding import KafkaRecord, Writer, writers  # type: ignore[import-not-found]
@@ -185,9 +186,19 @@ def with_all_columns(row: Row | None, table: str) -> Row | None:
 
 def silver_of(bronze: Mapping[Coordinate, Row], *, table: str) -> dict[tuple[Any, ...], Row]:
     """By the oracle, in the words of a case. Its writers take turns: each drops what only another sends."""
-    rows = [{**bronze[at], "sent": _sent_columns(bronze[at], table)} for at in sorted(bronze)]
-    silver = oracle.silver_of(oracle.with_dropped_columns(rows, policy="keep"))
+    silver = oracle.silver_of(_by_writers(bronze, table))
     return {key: specified_silver(CASES[table], row) for key, row in silver.items()}
+
+
+def history_of(bronze: Mapping[Coordinate, Row], *, table: str) -> list[Row]:
+    """Every version of the rows, by the oracle."""
+    versions: list[Row] = history_oracle.history_of(_by_writers(bronze, table))
+    return versions
+
+
+def _by_writers(bronze: Mapping[Coordinate, Row], table: str) -> list[Row]:
+    rows = [{**bronze[at], "sent": _sent_columns(bronze[at], table)} for at in sorted(bronze)]
+    return list(oracle.with_dropped_columns(rows, policy="keep"))
 
 
 def _sent_columns(row: Row, table: str) -> set[str]:

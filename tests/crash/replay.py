@@ -56,9 +56,15 @@ class Bench:
         found: Findings = untrue(self.seen(lake), results)
         return found
 
-    def heal(self, lake: Path, *tables: str, **more: Any) -> Findings:
-        """Run until it is green, then look. What needs more than a clear is counted as stuck."""
+    def heal(
+        self, lake: Path, *tables: str, expected: Mapping[str, Expected] | None = None, **more: Any
+    ) -> Findings:
+        """Run until it is green, then look. What needs more than a clear is counted as stuck.
+
+        `expected` is for tables that must not hold what was sent.
+        """
         chosen = tables or tuple(PARTITIONS)
+        wanted = {table: self.expected(table) for table in chosen} | {**(expected or {})}
         found = Findings()
         for attempt in range(1, TRIES + 1):
             results = self._ran(lake, found, **{"max_offsets": ONE_BATCH, "tables": chosen, **more})
@@ -69,10 +75,10 @@ class Bench:
             if codes == {ExitCode.DONE}:
                 break
             if not codes <= set(_MAY_BE_TRIED_AGAIN) or attempt == TRIES:
-                found.add("stuck", 1, f"exit codes {sorted(codes)}: {_errors(results)}")
+                found.add("stuck", 1, f"exit codes {sorted(codes)}: {errors_of(results)}")
                 break
         for table in chosen:
-            found.include(examine(self.seen(lake), self.expected(table)), where=table)
+            found.include(examine(self.seen(lake), wanted[table]), where=table)
         return found
 
     def _ran(self, lake: Path, found: Findings, **more: Any) -> Results | None:
@@ -116,7 +122,7 @@ class Bench:
         return found
 
 
-def _errors(results: Iterable[Mapping[str, Any]]) -> list[str]:
+def errors_of(results: Iterable[Mapping[str, Any]]) -> list[str]:
     return [
         f"{result['job']} {table['table']} {table['error']['code']} {table['error']['sentence']}"
         for result in results

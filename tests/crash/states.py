@@ -18,6 +18,9 @@ from crash.records import PARTITIONS  # type: ignore[import-not-found]
 
 CHECKPOINTS = f"_ops/{PIPELINE}/checkpoints/"
 _SCHEMAS = "_ops/schemas/"
+_ARCHIVE = f"_archive/{PIPELINE}/"
+_REPAIRS = f"_ops/{PIPELINE}/repairs/"
+_SHADOWS = f"_ops/{PIPELINE}/shadows/"
 _COMMIT = re.compile(r"^\d{20}\.json$")
 _LAYERS = ("bronze", "silver")
 
@@ -102,7 +105,8 @@ def key(storage: Storage, table: str) -> str:
 
     Read are folders, logs with their checksums, whatever is there before the first commit, the data files of
     the newest version, and the schemas' archive; of the table itself, of what stands beside its silver
-    (tombstones, history), and of the log of schema changes.
+    (tombstones, history), and of the log of schema changes; the records of its repairs, its Delta tables in
+    the archive, and those that a rebuild computes.
     Not read are checkpoints of other attempts, reports, temporary files, and data that no log names;
     a seeded sample of states that differ in these only is run in spite of it.
     """
@@ -116,7 +120,8 @@ def key(storage: Storage, table: str) -> str:
 
 
 def _read_by(storage: Storage, table: str) -> set[str]:
-    read = {path for path in storage.files if path.startswith(_SCHEMAS) and not path.endswith(".part")}
+    whole = (_SCHEMAS, f"{_REPAIRS}{table}/")
+    read = {path for path in storage.files if path.startswith(whole) and not _is_temporary(_name_of(path))}
     by_folder: dict[str, list[str]] = {}
     for path in sorted(storage.files):
         folder = _folder_of(path, table)
@@ -143,11 +148,19 @@ def _read_in(folder: str, files: Mapping[str, bytes]) -> set[str]:
 
 def _folder_of(path: str, table: str) -> str:
     """The Delta table that the path is of, if a run of `table` reads that one; empty for all others."""
+    for place in (_ARCHIVE, _SHADOWS):
+        if path.startswith(f"{place}{table}/"):
+            # A plan's folder, and in it the folder of each Delta table.
+            return "/".join(path.split("/")[: place.count("/") + 3])
     layer, _, rest = path.partition("/")
     pipeline, _, rest = rest.partition("/")
     name = rest.partition("/")[0]
     is_read = name in (table, SCHEMA_CHANGES) or name.startswith(f"{table}__")
     return f"{layer}/{pipeline}/{name}" if layer in _LAYERS and pipeline == PIPELINE and is_read else ""
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _is_temporary(name: str) -> bool:

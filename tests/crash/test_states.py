@@ -6,7 +6,7 @@ import pytest
 
 from cdc_lakehouse.lake.names import SCHEMA_CHANGES
 from crash.broker import PIPELINE  # type: ignore[import-not-found]
-from crash.mutations import Storage  # type: ignore[import-not-found]
+from crash.mutations import Storage, mutations_of, states_of  # type: ignore[import-not-found]
 from crash.states import key  # type: ignore[import-not-found]
 
 SILVER = f"silver/{PIPELINE}"
@@ -37,3 +37,26 @@ def test_the_log_of_schema_changes_is_read_by_every_table():
 
     assert differs(path, table="orders")
     assert differs(path, table="customers")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"_ops/{PIPELINE}/repairs/{{table}}/5f1c09ae77d2.json",
+        f"_ops/{PIPELINE}/shadows/{{table}}/attempt/{{table}}/_delta_log/{0:020d}.json",
+        f"_archive/{PIPELINE}/{{table}}/5f1c09ae77d2/silver/_delta_log/{0:020d}.json",
+    ],
+)
+def test_what_the_repairs_of_a_table_keep_is_read_by_its_next_one(path):
+    assert differs(path.format(table="orders"))
+    assert not differs(path.format(table="customers"))
+
+
+def test_a_record_of_a_repair_that_was_not_renamed_yet_is_not_read():
+    assert not differs(f"_ops/{PIPELINE}/repairs/orders/.0123456789abcdef.part")
+
+
+def test_changes_that_make_a_storage_lead_to_it():
+    storage = Storage({"a/b": b"12", "a/empty": b""}, frozenset({"a", "a/folder"}))
+
+    assert states_of(mutations_of(storage))[-1] == storage
