@@ -278,10 +278,11 @@ def _gone(root: Path, repair: Repair, planned: Contents) -> Findings:
     live |= {"history": lake.history(TABLE), "tombstones": lake.tombstones(TABLE)}
     for name, uri in live.items():
         path = Path(uri.removeprefix("file://"))
-        found.add("half_written", path.exists(), f"{name} is still there")
+        left = sum(each.is_file() for each in path.rglob("*"))
+        found.add("half_written", left, f"{name} has {left} file(s) left")
         if repair.end is End.ARCHIVED:
             moved = Path(lake.archive(TABLE).removeprefix("file://")) / repair.digest / name
-            then = planned[str(path.relative_to(root))]
+            then = planned.get(str(path.relative_to(root)))
             found.add("lost", _rows_of(moved) != then, f"the archive has not {name} as it was")
     return found
 
