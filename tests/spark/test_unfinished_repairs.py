@@ -15,7 +15,7 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.contract import ExitCode, TableResult, TableStatus
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
-from cdc_lakehouse.repair import replacement
+from cdc_lakehouse.repair import erase, replacement
 from cdc_lakehouse.repair.erase import Erase
 from cdc_lakehouse.repair.erasure import erasing
 from cdc_lakehouse.repair.operation import Operation
@@ -87,7 +87,7 @@ def test_no_earlier_plan_brings_erased_rows_back_between_the_tries_of_an_erasure
     carry_out(merged, ORDERS, REBUILD, rebuild)
     undo = make_plan(merged, ORDERS, REBUILD, {"undo": rebuild.plan["digest"]})
     erasure, back = make_plan(merged, ORDERS, ERASE, KEYS), rewound(merged)
-    killed(ERASE, erasure, erasing, "purge")
+    killed(ERASE, erasure, erase, "purge")
 
     between = [carry_out(merged, ORDERS, REBUILD, undo), carry_out(merged, ORDERS, REWIND, back)]
     finished, checked = carry_out(merged, ORDERS, ERASE, erasure), verify(merged, ORDERS, ERASE, erasure)
@@ -128,7 +128,7 @@ def test_an_erasure_that_cannot_be_finished_keeps_nothing_waiting(merged: Chain,
     """Its silver has other settings now: it says that a rebuild comes first."""
     erasure, back = make_plan(merged, ORDERS, ERASE, KEYS), rewound(merged)
     killed(ERASE, erasure, erasing.Erasure, "delete_from_silver")
-    filtered = table_of("orders", history=True, filter="note <> 'three'")
+    filtered = table_of("orders", filter="note <> 'three'")
     stopped = carry_out(merged, filtered, ERASE, erasure)
 
     earlier = carry_out(merged, ORDERS, REWIND, back)
