@@ -181,7 +181,7 @@ def test_a_silver_of_a_copy_that_does_not_tell_what_it_passed_over_is_rebuilt(
 ):
     monkeypatch.setattr(table_decoder, "PERSISTS", timedelta())
     know(chain)
-    chain.ingest(ORDERS, [order(0, 1, note="one"), order(1, 2, note="two", writer=NEW)])
+    chain.ingest(ORDERS, [order(0, 1, note="one"), order(1, 2, note="two", priority=1, writer=NEW)])
     chain.merge(ORDERS)
     know(chain, NEW)
     chain.replay(ORDERS)
