@@ -54,8 +54,13 @@ def test_an_address_with_a_password_is_covered():
     [(True, "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"), (False, None)],
 )
 def test_long_runs_keep_the_second_compiler(quick_start, flags):
-    paths = {"driver_class_path": [], "executor_class_path": [], "warehouse": Path("/w")}
-    written = spark_settings(**paths, flags=["-Xone"], quick_start=quick_start)
+    written = spark_settings(
+        driver_class_path=[],
+        executor_class_path=[],
+        flags=["-Xone"],
+        warehouse=Path("/w"),
+        quick_start=quick_start,
+    )
 
     assert written.get("spark.driver.defaultJavaOptions") == flags
     assert written["spark.driver.extraJavaOptions"] == "-Xone"
