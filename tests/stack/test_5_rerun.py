@@ -142,6 +142,7 @@ def beside(chain, drained, morning):
     span = {"from_time": (now - timedelta(hours=6)).isoformat(), "until_time": now.isoformat()}
     conf = {**span, "tables": WHOLE}
     dates = {"from_date": morning + QUARTER, "to_date": morning + 2 * QUARTER}
+    assert wait_until(lambda: not chain.airflow.open_backfills(DAG_ID), 120)
     chain.change("INSERT INTO vouchers VALUES ('RUNS', 1, NULL)")
     run_ids = chain.airflow.backfill(DAG_ID, **dates, max_active_runs=10, backwards=True, conf=conf)
     with pytest.raises(httpx.HTTPStatusError) as refused:
