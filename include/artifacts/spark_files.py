@@ -64,7 +64,7 @@ def spark_settings(
 ) -> dict[str, str]:
     """Name -> value, for a driver on this machine; a job adds what only it knows.
 
-    The flags of `quick_start` have a setting to themselves, which a job that runs for long empties.
+    The flags of `quick_start` have a setting to themselves, so that a job can be submitted without them.
     """
     return {
         **({QUICK_START_SETTING: " ".join(_QUICK_START)} if quick_start else {}),

@@ -5,7 +5,6 @@ import stat
 import threading
 import time
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -115,17 +114,6 @@ def test_the_job_is_asked_with_the_words_of_the_contract():
         *("--dag-id", "cdc_shop", "--dag-run-id", "scheduled__2026"),
         *("--task-id", "main.bronze_ingest", "--try", "2"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("job", "conf"), [(Job.OPTIMIZE, ["spark.driver.defaultJavaOptions="]), (Job.VACUUM, [])]
-)
-def test_only_a_job_that_writes_whole_files_again_starts_with_the_second_compiler(job, conf):
-    script(**{job.value: played(result(job, idle("orders"), idle("customers")))})
-    operator(job).execute(context())
-    argv = call_of(job)["argv"]
-
-    assert [value for name, value in pairwise(argv) if name == "--conf"] == conf
 
 
 def test_connections_travel_in_the_environment_as_json():

@@ -206,7 +206,7 @@ def test_what_airflow_stores_and_renders_holds_no_secret(dag, spark_tasks):
     for task in spark_tasks:
         assert task.template_fields == ("application", "pipeline", "tables")
         assert CANARY not in "".join(str(getattr(task, field)) for field in task.template_fields)
-        assert task.conf == ({"spark.driver.defaultJavaOptions": ""} if task.job is Job.OPTIMIZE else None)
+        assert task.conf is None
         assert task.env_vars is None
 
 

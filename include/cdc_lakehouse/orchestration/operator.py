@@ -58,11 +58,6 @@ from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, nothin
 SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
 WITHOUT_SPARK = frozenset({Job.VERIFY, Job.PREFLIGHT})
 """Jobs whose file Python runs by itself: a JVM would start for nothing."""
-COMPILED_FOR_LONG_RUNS = frozenset({Job.OPTIMIZE})
-"""Jobs that write whole files again. Their JVM may use its second compiler, which drivers that are to start
-quickly leave out: 13 to 23 MB of files per CPU second (decision 0058)."""
-_QUICK_START_SETTING = "spark.driver.defaultJavaOptions"
-"""Where the written `spark-defaults.conf` turns that compiler off."""
 JOBS_WITH_INTERVAL = frozenset({Job.BRONZE_INGEST, Job.SILVER_MERGE})
 RESULT_KEY = "return_value"
 """Airflow's own name for what a task returns; failed tasks push it too, for `outcome`."""
@@ -97,7 +92,6 @@ class SparkJobOperator(SparkSubmitOperator):
             application=str(SPARK_JOBS / f"{job}.py"),
             conn_id=connections.spark,
             name=f"cdc_{pipeline}.{job}",
-            conf={_QUICK_START_SETTING: ""} if job in COMPILED_FOR_LONG_RUNS else None,
             durable=False,
             **kwargs,
         )
