@@ -229,3 +229,14 @@ def test_no_repr_shows_a_key_or_a_secret(fake, oauth):
     assert SHOWN.private_key.splitlines()[1] not in text
     assert CLIENT_SECRET not in text
     assert "sec" not in text.replace("https", "")
+
+
+@pytest.mark.parametrize("generation", ["2", "after20261120"])
+def test_the_generation_of_a_rebuilt_registry_is_read_from_its_connection(fake, generation):
+    assert registry_settings(connection(fake, generation=generation)).generation == generation
+
+
+@pytest.mark.parametrize("generation", ["../2", "Two", "a" * 21])
+def test_a_generation_that_cannot_be_a_folder_is_refused(fake, generation):
+    with pytest.raises(MissingConnectionError, match="its generation must be"):
+        registry_settings(connection(fake, generation=generation))

@@ -189,6 +189,12 @@ def test_its_name_is_readable_and_the_same_for_every_spelling_of_its_url():
     assert names[0] != names[2]
 
 
+def test_a_registry_that_was_rebuilt_has_another_name_at_the_same_url():
+    url = "http://registry.example/apis"
+    before, after = (SchemaRegistry(RestSettings(url, generation=each)).name for each in (None, "2"))
+    assert after == f"{before}-2"
+
+
 def test_login_and_password_are_sent(fake):
     SchemaRegistry(RestSettings(fake.url, "me", "word")).schema(5)
     assert fake.authorizations == ["Basic bWU6d29yZA=="]

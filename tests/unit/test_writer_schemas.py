@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 from registry_server import FakeRegistry  # type: ignore[import-not-found]
 
+from cdc_lakehouse.config.rest_settings import RestSettings
 from cdc_lakehouse.contract import ExitCode
 from cdc_lakehouse.errors import RegistryUnavailableError, SchemaConflictError
 from cdc_lakehouse.lake.schema_archive import SchemaArchive
@@ -200,6 +201,19 @@ def test_a_rebuilt_registry_stops_the_table(archived, folder, keys, values):
     assert caught.value.exit_code is ExitCode.DATA
     assert caught.value.archived == f"{folder.as_uri()}/{caught.value.schema}.json"
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_rebuilt_registry_with_its_own_generation_is_read_beside_the_old_archive(archived, tmp_path):
+    """The way out of a conflict: the archive of each generation is a folder of its own."""
+    old, new = (
+        SchemaRegistry(RestSettings(archived.url, generation=each), timeout_seconds=2) for each in (None, "2")
+    )
+    lake = tmp_path / "lake"
+    for registry, text in ((old, TWO), (new, THREE)):
+        serve(archived, keys=[(1, KEY)], values=[(2, ONE), (3, text)])
+        archive = SchemaArchive((lake / registry.name).as_uri())
+        assert WriterSchemas(registry, archive, table="orders").of_topic("t").values[3] == text
+    assert sorted(path.name for path in lake.iterdir()) == [old.name, f"{old.name}-2"]
 
 
 def test_a_schema_of_a_record_that_differs_from_the_archive_stops_the_table(archived, folder):

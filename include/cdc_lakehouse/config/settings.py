@@ -44,9 +44,10 @@ _VARIABLE = {
 }
 CERTIFICATE_KEYS = ("ca_pem", "certificate_pem", "private_key_pem")
 OAUTH_KEYS = ("oauth_url", "oauth_scope", "oauth_ca_pem")
+GENERATION = "generation"
 _EXTRA_KEYS = {
     Role.KAFKA: ("security_protocol", "sasl_mechanism", *CERTIFICATE_KEYS, *OAUTH_KEYS),
-    Role.REGISTRY: (*CERTIFICATE_KEYS, *OAUTH_KEYS),
+    Role.REGISTRY: (*CERTIFICATE_KEYS, *OAUTH_KEYS, GENERATION),
     Role.STORAGE: ("root", "endpoint", "region", "ca_pem", "mask_secret"),
     Role.SOURCE: ("database", "sslmode", "sslrootcert", "slot", "offsets_topic"),
     Role.CONNECT: (*CERTIFICATE_KEYS, *OAUTH_KEYS),

@@ -262,8 +262,8 @@ class SchemaConflictError(DataError):
     code = "SCHEMA_CONFLICT"
     sentence = "registry {registry} gives {table} another schema {schema} than the one kept in {archived}"
     advice = (
-        "The registry lost its data and gives ids away again. Bring its old data back; the runbook has the "
-        "other way. Nothing was written."
+        "The registry lost its data and gives ids away again. Bring its old data back; if it is lost, set "
+        "`generation` in the extra of the registry's connection, as the runbook says. Nothing was written."
     )
     table: str
     schema: str
@@ -384,8 +384,8 @@ class LedgerLostError(DataError):
     repair = "rebuild"
     sentence = "{table} at {path} holds data but no commit states its progress"
     advice = (
-        "Silver: rebuild it. Bronze: restore a version that has its ledger, or move its folder away, and it "
-        "is read again from Kafka as far as Kafka reaches."
+        "Silver: rebuild it. Bronze: restore a version that has its ledger, or read the table again from its "
+        "source: the runbook says how, with the DAGs `retire` and `resync`."
     )
     table: str
     path: str

@@ -73,6 +73,7 @@ class SchemaRegistry:
         """`registry`: its connection, or the URL of one that asks for no login."""
         settings = RestSettings(registry) if isinstance(registry, str) else registry
         self._url = settings.url.rstrip("/")
+        self._generation = settings.generation
         self._client = http_client(settings, timeout_seconds=timeout_seconds)
         self._client.headers["Accept"] = _ACCEPT
         self._client.headers["Accept-Encoding"] = "gzip"
@@ -92,7 +93,7 @@ class SchemaRegistry:
 
     @property
     def name(self) -> str:
-        return registry_name(self._url)
+        return registry_name(self._url, self._generation)
 
     def for_table(self) -> Self:
         """The same connections and knowledge; only the calls are counted anew."""
