@@ -1,0 +1,219 @@
+"""Cut the steps of keys into the versions of their rows: a history (`cdc-semantics` §9).
+
+Each image starts a version, which ends at the next step of the key, or where all rows ended before that. An
+image that changes nothing continues the version before it: that keeps its start, and takes the values and the
+end of the later image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdc_lakehouse.debezium.columns import TableColumns
+from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.fold.images import ImageFinder, Images
+from cdc_lakehouse.fold.inputs import Ending, OpenVersions
+from cdc_lakehouse.fold.places import Bools, Int64s, Places
+from cdc_lakehouse.fold.timeline import NONE, Timeline, is_before
+
+_LONG_AGO = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRules:
+    columns: TableColumns
+    tracked: Sequence[str] | None
+    """A version begins where one of these changes. With None every image begins one, except a row that a
+    snapshot read unchanged."""
+    dropped: Collection[str] = ()
+    """Columns that the source does not send any more: a version without their values is not incomplete."""
+
+
+def cut_versions(
+    timeline: Timeline, endings: Sequence[Ending], open_versions: OpenVersions, rules: VersionRules
+) -> pa.Table:
+    """Return the versions of all keys, in their order. `endings` are sorted by place."""
+    images = ImageFinder(timeline).find_values(_find_live_images(timeline))
+    ends = _find_ends(timeline, images.steps, endings)
+    values = images.take_rows(rules.columns, images.steps)
+    incomplete = images.list_incomplete(rules.columns, dropped=rules.dropped)
+    continues = _find_unchanged(images, ends, values, incomplete, rules)
+    first = np.flatnonzero(~continues)
+    last = np.append(first[1:], len(continues))[: len(first)] - 1
+    from_places, from_operations, from_times = _find_starts(timeline, images.steps[first], open_versions)
+    since, until = _make_monotonic(
+        timeline.key[images.steps[first]], from_times, ends.times[last], ends.is_open[last]
+    )
+    to_places = ends.places.take(last)
+    return pa.table(
+        {
+            **{name: column.take(pa.array(last)) for name, column in values.items()},
+            "_cdc_op": from_operations,
+            "_cdc_from": from_places.to_position(),
+            "_cdc_to": _null_where(ends.is_open[last], to_places.to_position()),
+            "_cdc_from_ts": _to_timestamps(since),
+            "_cdc_to_ts": _null_where(ends.is_open[last], _to_timestamps(until)),
+            "_cdc_tx_id": from_places.to_tx_ids(),
+            "_cdc_to_tx_id": _null_where(ends.is_open[last], to_places.to_tx_ids()),
+            "_cdc_incomplete": incomplete.take(pa.array(last)),
+        }
+    )
+
+
+def _find_live_images(timeline: Timeline) -> Int64s:
+    """Return the steps that are a version of a row; a stored row that is marked as deleted is none."""
+    return np.flatnonzero(timeline.is_image & ~timeline.ends_life)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Where the version of each image ends, unless the next image goes on with it."""
+
+    places: Places
+    times: Int64s
+    is_open: Bools
+    """Versions that have not ended; the other two mean nothing there."""
+    ends_life: Bools
+    """Images after which the row was gone."""
+
+
+def _find_ends(timeline: Timeline, images: Int64s, endings: Sequence[Ending]) -> _Ends:
+    endings_after = np.zeros(len(timeline.key), np.int64)
+    for ending in endings:
+        endings_after += is_before(ending.place, timeline.places)
+    following = np.minimum(images + 1, len(timeline.key) - 1)
+    is_last = (following == images) | (timeline.key[following] != timeline.key[images])
+    number = len(endings) - endings_after[images]
+    limit = np.where(is_last, len(endings), len(endings) - endings_after[following])
+    number = _find_first_ending(timeline, endings, number, limit, np.where(is_last, NONE, following))
+    has_ending = number < limit
+    step_times = _to_numbers(timeline.take_times(following))
+    places, times = timeline.places.take(following), step_times
+    if has_ending.any():
+        of_endings = Places.of_all([ending.place for ending in endings])
+        chosen = np.where(has_ending, number, 0)
+        places = Places.choose(has_ending, of_endings.take(chosen), places)
+        times = np.where(has_ending, np.array([ending.time for ending in endings])[chosen], times)
+    ends_life = has_ending | (~is_last & timeline.ends_life[following])
+    return _Ends(places, times, is_open=is_last & ~has_ending, ends_life=ends_life)
+
+
+def _find_first_ending(
+    timeline: Timeline, endings: Sequence[Ending], number: Int64s, limit: Int64s, following: Int64s
+) -> Int64s:
+    """Return the first ending of each image that ends it, from `number` on; the limit where none does.
+
+    The row of a repeated snapshot ends its predecessor itself: it was not missing from that snapshot. A sweep
+    ends only what nothing follows, or what is followed by an event that creates the row: any other event
+    shows that the row was still there.
+    """
+    number = number.copy()
+    created = _equals(timeline.take_operations(following), Operation.CREATE) | (following == NONE)
+    phase, tx_ids = timeline.places.fields[1][following], timeline.places.tx_ids[following]
+    for place, ending in enumerate(endings):
+        at = number == place
+        if ending.is_sweep:
+            skipped = at & ~created
+        elif ending.place.position[1] == 0 and ending.place.tx_id is not None:
+            skipped = at & (following != NONE) & (phase == 0) & (tx_ids == ending.place.tx_id)
+        else:
+            continue
+        number[skipped] += 1
+    return np.minimum(number, limit)
+
+
+def _find_unchanged(
+    images: Images, ends: _Ends, values: dict[str, pa.Array], incomplete: pa.Array, rules: VersionRules
+) -> Bools:
+    """Return which images go on with the version of the image before them."""
+    timeline, steps = images.timeline, images.steps
+    continues = np.zeros(len(steps), bool)
+    if not len(steps):
+        return continues
+    continues[1:] = (timeline.key[steps[1:]] == timeline.key[steps[:-1]]) & ~ends.ends_life[:-1]
+    if rules.tracked is None:
+        is_whole = incomplete.is_null().to_numpy(zero_copy_only=False)
+        continues &= _equals(timeline.take_operations(steps), Operation.READ) & is_whole
+        continues[1:] &= is_whole[:-1]
+    names = values if rules.tracked is None else rules.tracked
+    for name in names:
+        later = np.flatnonzero(continues)
+        continues[later] = _are_same(
+            values[name].take(pa.array(later - 1)), values[name].take(pa.array(later))
+        )
+    return continues
+
+
+def _are_same(one: pa.Array, other: pa.Array) -> Bools:
+    """Compare element by element. NULL is a value, and so is NaN."""
+    if pa.types.is_nested(one.type):
+        return np.array([a == b for a, b in zip(one.to_pylist(), other.to_pylist(), strict=True)], bool)
+    same = _to_mask(pc.equal(one, other)) | _to_mask(pc.and_(one.is_null(), other.is_null()))
+    if pa.types.is_floating(one.type):
+        same |= _to_mask(pc.and_(pc.is_nan(one), pc.is_nan(other)))
+    return same
+
+
+def _find_starts(
+    timeline: Timeline, steps: Int64s, open_versions: OpenVersions
+) -> tuple[Places, pa.Array, Int64s]:
+    """Return place, operation and time of the starts of versions, for stored rows from the history."""
+    places, operations = timeline.places.take(steps), timeline.take_operations(steps)
+    times = _to_numbers(timeline.take_times(steps))
+    known = np.flatnonzero(timeline.is_stored[steps])
+    rows = timeline.row[steps[known]]
+    known, rows = known[open_versions.is_known[rows]], rows[open_versions.is_known[rows]]
+    if len(known):
+        index = np.full(len(steps), NONE, np.int64)
+        index[known] = rows
+        there = index != NONE
+        places = Places.choose(there, open_versions.places.take(np.where(there, index, 0)), places)
+        chosen = open_versions.operations.take(pa.array(np.where(there, index, 0)))
+        operations = pc.if_else(pa.array(there), chosen, operations)
+        times = np.where(there, open_versions.times[np.where(there, index, 0)], times)
+    return places, operations, times
+
+
+def _make_monotonic(keys: Int64s, since: Int64s, until: Int64s, is_open: Bools) -> tuple[Int64s, Int64s]:
+    """Return times that never run backwards within a key, though those of events do.
+
+    Commit times do between transactions, and rows that a snapshot read have the connector's clock.
+    """
+    times = np.stack([since, np.where(is_open, _LONG_AGO, until)], axis=1).reshape(-1)
+    owners = np.repeat(keys, 2)
+    distance = 1
+    while distance < len(times):
+        same = owners[distance:] == owners[:-distance]
+        if not same.any():
+            break
+        times[distance:] = np.where(same, np.maximum(times[distance:], times[:-distance]), times[distance:])
+        distance *= 2
+    pairs = times.reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _null_where(mask: Bools, column: pa.Array) -> pa.Array:
+    return pc.if_else(pa.array(mask), pa.scalar(None, column.type), column)
+
+
+def _to_timestamps(times: Int64s) -> pa.Array:
+    return pa.array(times).cast(pa.timestamp("us", tz="UTC"))
+
+
+def _to_numbers(times: pa.Array) -> Int64s:
+    numbers: Int64s = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).fill_null(0).to_numpy()
+    return numbers
+
+
+def _equals(operations: pa.Array, operation: Operation) -> Bools:
+    return _to_mask(pc.equal(operations, operation.value))
+
+
+def _to_mask(column: pa.Array) -> Bools:
+    mask: Bools = column.fill_null(False).to_numpy(zero_copy_only=False)
+    return mask
