@@ -15,6 +15,7 @@ from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.contract import ExitCode, TableResult, TableStatus
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.kafka.facts import ClusterFacts, PartitionOffsets, TopicFacts
+from cdc_lakehouse.lake import files
 from cdc_lakehouse.repair import erase, replacement
 from cdc_lakehouse.repair.erase import Erase
 from cdc_lakehouse.repair.erasure import erasing
@@ -113,12 +114,14 @@ def test_an_unfinished_erasure_of_the_same_keys_is_planned_as_it_was_and_nothing
     killed(ERASE, erasure, erasing.Erasure, "delete_from_silver")
 
     rebuild = make_plan(merged, ORDERS, REBUILD)
+    second_tables = files.folders(merged.lake.shadows("orders"))
     others = make_plan(merged, ORDERS, ERASE, {"keys": '{"id": 3}'})
     again = make_plan(merged, ORDERS, ERASE, KEYS)
     finished = carry_out(merged, ORDERS, ERASE, again)
 
     refused = [error_of(result).sentence for result in (rebuild, others)]
     assert [f"erase of plan {erasure.plan['digest']} began at" in each for each in refused] == [True, True]
+    assert second_tables == [], "a plan that is refused has computed a second table"
     assert (again.plan["digest"], finished.status) == (erasure.plan["digest"], TableStatus.REPAIRED)
     assert verify(merged, ORDERS, ERASE, erasure).error is None
     assert ids_beside(merged) == {1, 3}

@@ -1,4 +1,4 @@
-"""The second table of a rebuild is deleted once it was compared; a kill in between leaves no trap."""
+"""Second tables of rebuilds are deleted; a kill in between leaves none of which a part is missing."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from cdc_lakehouse.contract import Job
 from cdc_lakehouse.errors import StorageUnavailableError
 from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.names import Lake
-from cdc_lakehouse.repair.folders import delete_table
+from cdc_lakehouse.repair.folders import delete_table, has_first_commit
 from cdc_lakehouse.repair.plan import TablePlan
 from cdc_lakehouse.repair.rebuild import Rebuild
 from cdc_lakehouse.repair.records import RepairRecord
+from cdc_lakehouse.repair.shadows import delete_all_shadows
 
 ATTEMPT = "20261120T080000Z-00000001"
 PLAN = TablePlan(
@@ -50,4 +51,25 @@ def test_a_second_table_whose_deletion_was_killed_is_deleted_and_not_compared(
     outcome = Rebuild().verify(application, Table(name="orders", topics=("orders",)), RECORD)  # type: ignore[arg-type]
 
     assert outcome.summary == "nothing is left to compare with"
+    assert list(Path(urlsplit(lake.shadows("orders")).path).iterdir()) == []
+
+
+def test_second_tables_whose_deletion_was_killed_are_no_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    lake = Lake(root=tmp_path.as_uri(), pipeline="shop")
+    shadow = replace(lake, shadow=ATTEMPT)
+    write_deltalake(shadow.silver("orders"), pa.table({"id": [0]}))
+
+    def die(*_arguments: Any) -> None:
+        raise StorageUnavailableError(root=lake.root, reason="killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "delete_child", die)
+        with pytest.raises(StorageUnavailableError):
+            delete_all_shadows(lake, "orders")
+    is_readable_between = has_first_commit(shadow.silver("orders"))
+    delete_all_shadows(lake, "orders")
+
+    assert not is_readable_between
     assert list(Path(urlsplit(lake.shadows("orders")).path).iterdir()) == []

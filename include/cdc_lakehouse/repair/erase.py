@@ -48,6 +48,7 @@ from cdc_lakehouse.repair.kafka_facts import AskKafka, ask_kafka, facts_or_reaso
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
 from cdc_lakehouse.repair.records import RepairRecord, begun_repairs, unfinished_repairs
+from cdc_lakehouse.repair.shadows import delete_all_shadows
 from cdc_lakehouse.silver.made_by import has_other_settings
 
 _FEW = 5
@@ -246,9 +247,7 @@ def _versions(lake: Lake, table: Table) -> dict[str, int]:
 
 def _delete_copies(lake: Lake, table: Table) -> None:
     """Delete second tables of other plans, and keys that verifications have noted; both are made again."""
-    if is_folder(lake.shadows(table.name)):
-        parent, _, name = lake.shadows(table.name).rpartition("/")
-        files.delete_child(parent, name)
+    delete_all_shadows(lake, table.name)
     files.delete_file(lake.looks(table.name))
 
 

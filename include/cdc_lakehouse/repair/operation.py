@@ -18,6 +18,7 @@ from cdc_lakehouse.config.values import duration
 from cdc_lakehouse.contract import ExitCode, Job, TableResult, TableStatus, table_named_by
 from cdc_lakehouse.errors import PlanChangedError, RepairRefusedError, RepairWaitsError, UnknownNameError
 from cdc_lakehouse.lake.attempts import read_attempts
+from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.repair.plan import TablePlan
 from cdc_lakehouse.repair.records import (
     RepairRecord,
@@ -105,6 +106,7 @@ def repair(operation: Operation) -> Work:
 
 
 def _plan(operation: Operation, application: Application, table: Table) -> TableResult:
+    _refuse_before_planning(operation, application.lake, table)
     plan = operation.plan(application, table)
     if not plan.made_by:
         details = (*plan.details, *_replaced(application, plan))
@@ -150,6 +152,21 @@ def _act(operation: Operation, application: Application, table: Table) -> TableR
     )
 
 
+def _refuse_before_planning(operation: Operation, lake: Lake, table: Table) -> None:
+    """Raise for an unfinished repair of another kind that has to be finished first.
+
+    A plan may take hours to compute. One of the same kind can be the unfinished one itself.
+    """
+    for record in unfinished_repairs(lake, table.name):
+        if record.plan.operation is not operation.job and not may_be_replaced(record):
+            raise _must_be_finished(operation.job, record)
+
+
+def _must_be_finished(job: Job, record: RepairRecord) -> RepairRefusedError:
+    problem = f"{in_words(record)}; {way_out_of(record)}"
+    return RepairRefusedError(operation=job, table=record.plan.table, problem=problem)
+
+
 def _replaced(application: Application, plan: TablePlan) -> list[str]:
     """Return a sentence for each unfinished repair whose place this plan would take.
 
@@ -158,8 +175,7 @@ def _replaced(application: Application, plan: TablePlan) -> list[str]:
     unfinished = unfinished_repairs(application.lake, plan.table)
     for record in unfinished:
         if not may_be_replaced(record):
-            problem = f"{in_words(record)}; {way_out_of(record)}"
-            raise RepairRefusedError(operation=plan.operation, table=plan.table, problem=problem)
+            raise _must_be_finished(plan.operation, record)
     return [f"{in_words(record)}: carrying this out takes its place." for record in unfinished]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -25,11 +25,10 @@ from cdc_lakehouse.errors import (
     RepairNotVerifiedError,
     RepairRefusedError,
 )
-from cdc_lakehouse.lake import files
 from cdc_lakehouse.lake.damage import files_of, heal_torn_log, refuse_missing_files, set_log_aside
 from cdc_lakehouse.lake.filesystem import is_object_store
 from cdc_lakehouse.lake.ledger import Ledger
-from cdc_lakehouse.lake.names import Lake, began_at
+from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.newest_ledger import ledger_at
 from cdc_lakehouse.lake.state import TableState, is_there, look_into, read_state
 from cdc_lakehouse.lake.steps import standing_of
@@ -47,7 +46,7 @@ from cdc_lakehouse.repair.contents import (
     refuse_other_effects,
     uri_of,
 )
-from cdc_lakehouse.repair.folders import delete_table, has_first_commit
+from cdc_lakehouse.repair.folders import has_first_commit
 from cdc_lakehouse.repair.operation import Outcome
 from cdc_lakehouse.repair.plan import TablePlan
 from cdc_lakehouse.repair.records import RepairRecord, begun_repairs, newest_erasure, read_record
@@ -59,6 +58,7 @@ from cdc_lakehouse.repair.replacement import (
     sweeps_of,
     version_that_carried_out,
 )
+from cdc_lakehouse.repair.shadows import delete_old_shadows, delete_shadow
 from cdc_lakehouse.silver.history.upkeep import RULES
 from cdc_lakehouse.silver.look import MergeTask, look_at
 from cdc_lakehouse.silver.schema.table_schema import silver_properties
@@ -67,8 +67,6 @@ from cdc_lakehouse.silver.table_merge import merge_table
 logger = logging.getLogger(__name__)
 
 UNDO = "undo"
-KEEP_SHADOWS = timedelta(days=2)
-"""Time for which the second table of a plan waits for its approval, which may take a day."""
 
 
 class Rebuild:
@@ -80,7 +78,7 @@ class Rebuild:
         undone = application.request.options.get(UNDO)
         if undone:
             return _plan_undo(application, table, live, undone=undone)
-        _delete_old_shadows(application.lake, table.name)
+        delete_old_shadows(application.lake, table.name)
         shadow = replace(application.lake, shadow=application.attempt)
         ledger = _computed(application, table, shadow)
         session = application.spark.isolated()
@@ -156,7 +154,7 @@ class Rebuild:
             return Outcome(summary="nothing is left to compare with")
         uri = replace(lake, shadow=shadow).silver(table.name)
         if not has_first_commit(uri):
-            _delete_shadow(lake, table.name, shadow)  # a verification that was killed has left the rest of it
+            delete_shadow(lake, table.name, shadow)  # a verification that was killed has left the rest of it
             return Outcome(summary="nothing is left to compare with")
         session = application.spark.isolated()
         version = record.facts["after"]["silver"]
@@ -168,7 +166,7 @@ class Rebuild:
             raise RepairNotVerifiedError(
                 operation=plan.operation, table=table.name, digest=plan.digest, problem=kinds
             )
-        _delete_shadow(lake, table.name, shadow)
+        delete_shadow(lake, table.name, shadow)
         return Outcome(counts={"rows_verified": committed.count()}, summary="silver is what bronze gives")
 
 
@@ -305,24 +303,6 @@ def _ends_of(ledger: Ledger) -> dict[str, dict[int, int]]:
         source: {partition: progress.end for partition, progress in partitions.items()}
         for source, partitions in ledger.sources.items()
     }
-
-
-def _delete_old_shadows(lake: Lake, table: str) -> None:
-    oldest = datetime.now(UTC) - KEEP_SHADOWS
-    for folder in files.folders(lake.shadows(table)):
-        began = began_at(folder.name)
-        if began is None or began < oldest:
-            _delete_shadow(lake, table, folder.name)
-
-
-def _delete_shadow(lake: Lake, table: str, shadow: str) -> None:
-    """Delete the second table of a plan, its silver first, so that nobody takes a part of it for all of it.
-
-    A second call deletes what a killed one has left.
-    """
-    if any(folder.name == shadow for folder in files.folders(lake.shadows(table))):
-        delete_table(f"{lake.shadows(table)}/{shadow}/{table}")
-        files.delete_child(lake.shadows(table), shadow)
 
 
 def _cannot_undo(table: Table, problem: str) -> RepairRefusedError:
