@@ -12,7 +12,9 @@ from cdc_lakehouse.lake.deletion_vectors import (
     DeletionVector,
     UnreadableVectorError,
     deleted_rows,
+    write_vectors,
     z85_decoded,
+    z85_encoded,
 )
 
 ARRAY = struct.pack("<IIHHI", 12346, 1, 0, 2, 16) + struct.pack("<HHH", 1, 5, 65535)
@@ -78,6 +80,46 @@ def test_its_file_is_named_by_a_uuid_below_its_prefix():
 
 def test_z85_is_the_one_of_its_specification():
     assert z85_decoded("HelloWorld") == bytes.fromhex("864fd26fb559f75b")
+
+
+@pytest.mark.parametrize("text", ["HelloWorld", "0" * 10, "%nSc0"])
+def test_z85_of_what_was_decoded_is_the_same_text(text):
+    assert z85_encoded(z85_decoded(text)) == text
+
+
+def test_bytes_are_filled_up_to_a_multiple_of_four():
+    assert z85_decoded(z85_encoded(b"abcde")) == b"abcde\0\0\0"
+
+
+FEW = np.array([1, 5, 65535, 2**32 + 7], np.uint64)
+SCATTERED = np.arange(0, 300_000, 3, dtype=np.uint64)
+CONNECTED = np.arange(10, 200_000, dtype=np.uint64)
+
+
+@pytest.mark.parametrize(
+    "written", [[FEW], [SCATTERED, FEW, CONNECTED, SCATTERED[7:]]], ids=["short", "mixed"]
+)
+def test_vectors_that_were_written_are_read_as_the_same_rows(written):
+    files: dict[str, bytes] = {}
+
+    vectors = write_vectors(written, write=files.__setitem__)
+    told = [DeletionVector.from_action(vector.to_action()) for vector in vectors]
+
+    for rows, vector in zip(written, told, strict=True):
+        assert np.array_equal(deleted_rows(vector, read=files.__getitem__), rows)
+    assert len(files) == (len(written) > 1)
+
+
+def test_only_long_vectors_are_in_a_file():
+    vectors = write_vectors([FEW, SCATTERED, CONNECTED], write=lambda _path, _data: None)
+
+    assert [vector.storage for vector in vectors] == ["i", "u", "i"]
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff" * 12, bitmap_array((0, ARRAY))[:-1]])
+def test_what_is_no_bitmap_is_refused(data):
+    with pytest.raises(UnreadableVectorError):
+        rows(data, cardinality=3)
 
 
 def test_another_number_of_rows_than_the_log_says_is_refused():

@@ -1,7 +1,7 @@
 """Deletion vectors of Delta files: which rows of a data file are gone.
 
 A vector is a RoaringBitmapArray (Delta's protocol, "Deletion Vector Format"), inside the log or in a
-file beside the data.
+file beside the data: a magic number, then what Roaring calls the portable format of 64 bits.
 """
 
 from __future__ import annotations
@@ -9,24 +9,25 @@ from __future__ import annotations
 import struct
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyroaring import BitMap64
 
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _UUID_CHARACTERS = 20
-_MAGIC = 1681511377
-_WITH_RUNS, _WITHOUT_RUNS = 12347, 12346
-_OFFSETS_FROM = 4
-"""From this many containers on a bitmap with runs lists their offsets too."""
-_MOST_IN_AN_ARRAY = 4096
-_BITMAP_BYTES = 8192
+_MAGIC = struct.pack("<i", 1681511377)
+_VERSION = b"\x01"
+"""First byte of a file of vectors."""
+_MOST_INLINE_BYTES = 512
+"""A longer vector goes to a file: everybody who reads the table reads its log."""
 
 Rows = NDArray[np.uint64]
 ReadBytes = Callable[[str], bytes]
+WriteBytes = Callable[[str, bytes], None]
 
 
 class UnreadableVectorError(ValueError):
@@ -62,18 +63,56 @@ class DeletionVector:
         if self.storage != "u":
             raise UnreadableVectorError(f"a deletion vector of storage type {self.storage!r}")
         prefix, name = self.place[:-_UUID_CHARACTERS], self.place[-_UUID_CHARACTERS:]
-        file = f"deletion_vector_{uuid.UUID(bytes=z85_decoded(name))}.bin"
+        file = _file_name(uuid.UUID(bytes=z85_decoded(name)))
         return f"{prefix}/{file}" if prefix else file
+
+    def to_action(self) -> dict[str, Any]:
+        """Return the vector as an `add` action says it."""
+        document = {
+            "storageType": self.storage,
+            "pathOrInlineDv": self.place,
+            "sizeInBytes": self.size,
+            "cardinality": self.cardinality,
+        }
+        return document if self.storage == "i" else {**document, "offset": self.offset}
 
 
 def deleted_rows(vector: DeletionVector, *, read: ReadBytes) -> Rows:
     """Positions in the data file, ascending; `read` gets a path relative to the table."""
     path = vector.path
     data = z85_decoded(vector.place) if path is None else _stored(read(path), vector)
-    rows = _bitmap_array(data[: vector.size])
+    rows = _decode(data[: vector.size])
     if len(rows) != vector.cardinality:
         raise UnreadableVectorError(f"{len(rows)} deleted rows, the log says {vector.cardinality}")
     return rows
+
+
+def write_vectors(deleted: Sequence[Rows], *, write: WriteBytes) -> list[DeletionVector]:
+    """Return a vector for each of `deleted`, the rows that are gone from one data file.
+
+    `write` gets a path relative to the table, at most once, with all vectors that are too long for the log.
+    A second call writes another file.
+    """
+    name, file, vectors = uuid.uuid4(), bytearray(_VERSION), []
+    for rows in deleted:
+        data, place, offset = _encode(rows), z85_encoded(name.bytes), len(file)
+        if len(data) <= _MOST_INLINE_BYTES:
+            vectors.append(DeletionVector("i", z85_encoded(data), 0, len(data), len(rows)))
+            continue
+        file += struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+        vectors.append(DeletionVector("u", place, offset, len(data), len(rows)))
+    if len(file) > len(_VERSION):
+        write(_file_name(name), bytes(file))
+    return vectors
+
+
+def z85_encoded(data: bytes) -> str:
+    """Return the text of some bytes, which are filled up with zeros to a multiple of four."""
+    characters = []
+    for start in range(0, len(data), 4):
+        number = int.from_bytes(data[start : start + 4].ljust(4, b"\0"), "big")
+        characters += [_Z85[number // 85**power % 85] for power in (4, 3, 2, 1, 0)]
+    return "".join(characters)
 
 
 def z85_decoded(text: str) -> bytes:
@@ -95,56 +134,22 @@ def _stored(file: bytes, vector: DeletionVector) -> bytes:
     return data
 
 
-def _bitmap_array(data: bytes) -> Rows:
-    magic, count = struct.unpack_from("<iq", data, 0)
-    if magic != _MAGIC:
-        raise UnreadableVectorError(f"magic number {magic}")
-    position, parts = 12, [np.empty(0, np.uint64)]
-    for _ in range(count):
-        high = np.uint64(struct.unpack_from("<I", data, position)[0]) << np.uint64(32)
-        values, position = _bitmap(data, position + 4)
-        parts.append(high | values)
-    return np.concatenate(parts)
+def _file_name(name: uuid.UUID) -> str:
+    return f"deletion_vector_{name}.bin"
 
 
-def _bitmap(data: bytes, position: int) -> tuple[Rows, int]:
-    """One 32-bit Roaring bitmap in its portable format, and where it ends."""
-    cookie = struct.unpack_from("<I", data, position)[0]
-    position += 4
-    is_run = b""
-    if cookie & 0xFFFF == _WITH_RUNS:
-        count = (cookie >> 16) + 1
-        is_run = data[position : position + (count + 7) // 8]
-        position += len(is_run)
-    elif cookie == _WITHOUT_RUNS:
-        count = struct.unpack_from("<I", data, position)[0]
-        position += 4
-    else:
-        raise UnreadableVectorError(f"cookie {cookie}")
-    heads = np.frombuffer(data, "<u2", 2 * count, position).reshape(-1, 2).astype(np.uint64)
-    position += 4 * count
-    if not is_run or count >= _OFFSETS_FROM:
-        position += 4 * count
-    parts = [np.empty(0, np.uint64)]
-    for index, (key, last) in enumerate(heads):
-        runs = bool(is_run) and bool(is_run[index // 8] >> index % 8 & 1)
-        values, position = _container(data, position, size=int(last) + 1, runs=runs)
-        parts.append((key << np.uint64(16)) | values)
-    return np.concatenate(parts), position
+def _encode(rows: Rows) -> bytes:
+    bitmap = BitMap64(rows)
+    bitmap.run_optimize()
+    data: bytes = bitmap.serialize()
+    return _MAGIC + data
 
 
-def _container(data: bytes, position: int, *, size: int, runs: bool) -> tuple[Rows, int]:
-    if runs:
-        count = struct.unpack_from("<H", data, position)[0]
-        pairs = np.frombuffer(data, "<u2", 2 * count, position + 2).reshape(-1, 2)
-        return np.concatenate([*_expanded(pairs)]), position + 2 + 4 * count
-    if size <= _MOST_IN_AN_ARRAY:
-        return np.frombuffer(data, "<u2", size, position).astype(np.uint64), position + 2 * size
-    bits = np.unpackbits(np.frombuffer(data, np.uint8, _BITMAP_BYTES, position), bitorder="little")
-    return np.flatnonzero(bits).astype(np.uint64), position + _BITMAP_BYTES
-
-
-def _expanded(pairs: NDArray[np.uint16]) -> Iterator[Rows]:
-    yield np.empty(0, np.uint64)
-    for start, more in pairs:
-        yield np.arange(int(start), int(start) + int(more) + 1, dtype=np.uint64)
+def _decode(data: bytes) -> Rows:
+    if data[: len(_MAGIC)] != _MAGIC:
+        raise UnreadableVectorError(f"magic number {data[: len(_MAGIC)].hex()}")
+    try:
+        bitmap = BitMap64.deserialize(data[len(_MAGIC) :])
+    except (ValueError, IndexError) as exc:
+        raise UnreadableVectorError(f"no bitmap of Roaring: {exc}") from exc
+    return np.asarray(bitmap.to_array(), np.uint64)
