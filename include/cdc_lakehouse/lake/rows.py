@@ -32,18 +32,18 @@ def read_rows(uri: str) -> pa.Table | None:
 
 def rows_of(snapshot: Snapshot) -> pa.Table:
     """Every type as the table declares it, every column nullable."""
-    schema = _schema(snapshot)
+    schema = nullable_schema(snapshot)
     filesystem, folder = filesystem_of(snapshot.uri)
     parts = []
     for file in snapshot.files:
         with naming_damage(snapshot.uri, file):
-            parts.append(_conformed(_read_file(file, filesystem=filesystem, folder=folder), schema))
+            parts.append(conform(_read_file(file, filesystem=filesystem, folder=folder), schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
 def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iterator[pa.Table]:
     """The same rows, some columns of them, `most` at a time: memory does not grow with the table."""
-    whole = _schema(snapshot)
+    whole = nullable_schema(snapshot)
     schema = pa.schema([whole.field(name) for name in columns])
     filesystem, folder = filesystem_of(snapshot.uri)
     for file in snapshot.files:
@@ -61,7 +61,7 @@ def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iter
                 if kept is not None:
                     table = table.filter(pa.array(kept[start:until]))
                 start = until
-                yield _conformed(table, schema)
+                yield conform(table, schema)
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def naming_damage(uri: str, file: DataFile) -> Iterator[None]:
         raise FileDamagedError(table=table, what=what) from exc
 
 
-def _schema(snapshot: Snapshot) -> pa.Schema:
+def nullable_schema(snapshot: Snapshot) -> pa.Schema:
     return pa.schema([pa.field(field.name, _nullable(field.type)) for field in snapshot.schema])
 
 
@@ -108,7 +108,7 @@ def kept_rows(file: DataFile, *, filesystem: FileSystem, folder: str) -> np.ndar
     return kept
 
 
-def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = []
     for field in schema:
         if field.name in table.column_names:
