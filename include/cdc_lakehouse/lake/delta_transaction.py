@@ -146,7 +146,7 @@ def _first_line(name: str, message: str | None) -> str:
     return f"{name}: {lines[0] if lines else 'no message'}"
 
 
-def _removal_of(add: Mapping[str, Any], *, at: int) -> dict[str, Any]:
+def removal_of(add: Mapping[str, Any], *, at: int) -> dict[str, Any]:
     """Return the action that takes a file out of the table; `at` is in milliseconds since 1970 UTC."""
     names = ("path", "partitionValues", "size", "tags", "deletionVector", "stats")
     facts = {name: add[name] for name in names if name in add}
@@ -270,7 +270,7 @@ class DeltaTransaction:
         then = self._adds_of(log.getSnapshotAt(version, none, none, False))
         now = self._adds_of(self._transaction.snapshot())
         removed_at = time.time_ns() // 1_000_000
-        removals = [_removal_of(add, at=removed_at) for place, add in now.items() if place not in then]
+        removals = [removal_of(add, at=removed_at) for place, add in now.items() if place not in then]
         additions = [{**add, "dataChange": True} for place, add in then.items() if place not in now]
         return [*({"remove": each} for each in removals), *({"add": each} for each in additions)]
 

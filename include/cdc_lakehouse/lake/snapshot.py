@@ -26,8 +26,11 @@ from cdc_lakehouse.lake.filesystem import delta_options, filesystem_of
 _KNOWN_FEATURES = frozenset({"deletionVectors", "timestampNtz", "typeWidening", "vacuumProtocolCheck"})
 _COMMIT = re.compile(r"^(\d{20})\.json$")
 _CHECKPOINT = re.compile(r"^(\d{20})\.checkpoint\.parquet$")
-_OF_A_FILE = ["add.path", "add.size", "add.stats", "add.deletionVector"]
-"""Of a checkpoint. Its parsed statistics may have times that Python does not."""
+_OF_A_FILE = [
+    *("add.path", "add.partitionValues", "add.size", "add.modificationTime", "add.stats", "add.tags"),
+    *("add.deletionVector", "add.baseRowId", "add.defaultRowCommitVersion", "add.clusteringProvider"),
+]
+"""Of a checkpoint, as far as it has them. Its parsed statistics may have times that Python does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class DataFile:
     """Column -> its lowest value as the log writes it, of columns that have statistics."""
     newest: Mapping[str, Any] = field(default_factory=dict)
     """Column -> its highest value."""
+    action: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What the log says of the file: its `add`, which a commit repeats that changes its deletion vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ def _replayed(uri: str, *, version: int) -> tuple[tuple[DataFile, ...], int]:
                 .read(columns=_OF_A_FILE)["add"]
                 .to_pylist()
             ):
-                _apply({"add": document}, active)
+                _apply({"add": _without_nulls(document)}, active)
     for number in range(base + 1, version + 1):
         if number not in commits:
             raise StorageUnavailableError(root=uri, reason=f"its log lacks version {number}")
@@ -129,6 +134,17 @@ def _replayed(uri: str, *, version: int) -> tuple[tuple[DataFile, ...], int]:
             for action in _in_order(bytes(stream.read())):
                 _apply(action, active)
     return tuple(active.values()), len(commits)
+
+
+def _without_nulls(document: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a row of a checkpoint as a commit would say it; None of a row that is no `add`."""
+    if document is None:
+        return None
+    facts = {name: value for name, value in document.items() if value is not None}
+    for name in ("partitionValues", "tags"):
+        if name in facts:
+            facts[name] = dict(facts[name])
+    return facts
 
 
 def _in_order(commit: bytes) -> Iterator[Mapping[str, Any]]:
@@ -155,4 +171,5 @@ def _apply(action: Mapping[str, Any], active: dict[str, DataFile]) -> None:
             nulls=told.get("nullCount", {}),
             oldest=told.get("minValues", {}),
             newest=told.get("maxValues", {}),
+            action=added,
         )

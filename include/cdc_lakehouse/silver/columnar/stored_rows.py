@@ -100,7 +100,7 @@ def _find_in_file(
     numbers, keys, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [schemas[1].empty_table()]
     with naming_damage(snapshot.uri, file), filesystem.open_input_file(f"{folder}/{file.path}") as stream:
         parquet = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
-        deleted = _read_deleted(snapshot, file)
+        deleted = read_deleted(snapshot.uri, file)
         for group, start, candidates in _row_groups(parquet, wanted):
             key_columns = _read_columns(parquet, group, schemas[0])
             rows, matched = _match(key_columns, wanted.keys, candidates)
@@ -113,10 +113,11 @@ def _find_in_file(
     return FoundRows(file, np.concatenate(numbers), np.concatenate(keys), pa.concat_tables(values))
 
 
-def _read_deleted(snapshot: Snapshot, file: DataFile) -> Int64s:
+def read_deleted(uri: str, file: DataFile) -> Int64s:
+    """Return the numbers of the rows of a file that are deleted, ascending."""
     if file.deleted is None:
         return np.zeros(0, np.int64)
-    filesystem, folder = filesystem_of(snapshot.uri)
+    filesystem, folder = filesystem_of(uri)
 
     def read(path: str) -> bytes:
         with filesystem.open_input_stream(f"{folder}/{path}") as stream:
