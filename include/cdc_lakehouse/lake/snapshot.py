@@ -74,8 +74,13 @@ class Snapshot:
 
 def newest_snapshot(uri: str) -> Snapshot | None:
     """None while the table does not exist."""
+    return snapshot_at(uri, None)
+
+
+def snapshot_at(uri: str, version: int | None) -> Snapshot | None:
+    """Return one version of a table, the newest for None; None while the table does not exist."""
     try:
-        table = DeltaTable(uri, storage_options=delta_options(uri))
+        table = DeltaTable(uri, version=version, storage_options=delta_options(uri))
         version = table.version()
         _refuse_what_we_cannot_read(table, uri)
         files, log_files = _replayed(uri, version=version)

@@ -7,7 +7,7 @@ it read: it numbers its commit one higher than the last, and Delta does nothing 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from cdc_lakehouse.errors import StorageUnavailableError, SupersededError
+from cdc_lakehouse.lake.delta_transaction import DataFile, DeltaTransaction
 from cdc_lakehouse.lake.filesystem import delta_options
 from cdc_lakehouse.lake.state import STEPS_ID
 from cdc_lakehouse.lake.transaction import numbered_statement, proven
@@ -125,18 +126,45 @@ def commit_step(
 
     A second call does nothing and raises `SupersededError`, unless it is this attempt's own.
     """
-    told = {"silver": cause.silver, "behind": cause.behind, "life": cause.life, "made_by": cause.made_by}
-    told["rules"] = cause.rules
-    if cause.decisions:
-        told["decisions"] = dict(cause.decisions)
-    note = json.dumps({_NOTE: {"number": read.number + 1, "attempt": cause.attempt, **told}})
+    note = _note_of(read, cause)
 
     def stepped() -> None:
         with numbered_statement(session, STEPS_ID, number=read.number + 1, metadata=note):
             statement()
 
+    _prove(stepped, uri, read=read, cause=cause)
+
+
+def commit_step_files(
+    session: SparkSession, uri: str, files: Sequence[DataFile], *, read: Standing, cause: Cause
+) -> None:
+    """Add `files`, which are right only if the table is as it was `read`.
+
+    A second call does what a second call of `commit_step` does.
+    """
+
+    def step() -> None:
+        transaction = DeltaTransaction.start(session, uri)
+        if (transaction.versions_of([STEPS_ID])[STEPS_ID] or 0) != read.number:
+            raise SupersededError(table=cause.table, seq=cause.silver - 1, attempt=cause.attempt)
+        number = read.number + 1
+        transaction.commit(files, {STEPS_ID: number}, metadata=_note_of(read, cause), step=number)
+
+    _prove(step, uri, read=read, cause=cause)
+
+
+def _note_of(read: Standing, cause: Cause) -> str:
+    """Return what the commit of the next step says about itself."""
+    told = {"silver": cause.silver, "behind": cause.behind, "life": cause.life, "made_by": cause.made_by}
+    told["rules"] = cause.rules
+    if cause.decisions:
+        told["decisions"] = dict(cause.decisions)
+    return json.dumps({_NOTE: {"number": read.number + 1, "attempt": cause.attempt, **told}})
+
+
+def _prove(statement: Callable[[], None], uri: str, *, read: Standing, cause: Cause) -> None:
     proven(
-        stepped,
+        statement,
         look=lambda: standing_of(uri),
         ours=lambda now: (now.number, now.attempt) == (read.number + 1, cause.attempt),
         taken=lambda now: now.number > read.number,
