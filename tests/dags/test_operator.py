@@ -276,6 +276,21 @@ def test_lines_of_the_job_are_logged_at_their_level(capfd, caplog):
     assert "hidden" not in text
 
 
+def test_the_report_is_a_group_of_the_log_before_its_last_line(capfd, caplog):
+    script(bronze_ingest=played(GOOD))
+    operator().execute(context())
+
+    lines = (caplog.text + "".join(capfd.readouterr())).splitlines()
+    start, end = (number_of(lines, text) for text in ("::group::Report", "::endgroup::"))
+    assert "## 1 of 2 tables advanced" in lines[start + 1]
+    assert number_of(lines[start:end], "| orders | advanced |")
+    assert "orders advanced" in lines[end + 1]
+
+
+def number_of(lines: list[str], text: str) -> int:
+    return next(number for number, line in enumerate(lines) if text in line)
+
+
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [

@@ -52,7 +52,7 @@ from cdc_lakehouse.orchestration.interval_run import (
 )
 from cdc_lakehouse.orchestration.log_relay import LogRelay
 from cdc_lakehouse.orchestration.process import ChildProcess, end_with_parent
-from cdc_lakehouse.orchestration.report_text import REPORT_KEY, with_tries
+from cdc_lakehouse.orchestration.report_text import publish_report, with_tries
 from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, nothing_left, refused
 
 SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
@@ -300,7 +300,7 @@ class SparkJobOperator(SparkSubmitOperator):
         report: str,
         context: Context,
     ) -> dict[str, Any]:
-        context["ti"].xcom_push(key=REPORT_KEY, value=report)
+        publish_report(report, xcoms=context["ti"], log=self.log)
         if decision is not Decision.SUCCEED:
             context["ti"].xcom_push(key=RESULT_KEY, value=summary)
         self.log.info("%s", log_line)

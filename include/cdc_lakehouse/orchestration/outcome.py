@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from cdc_lakehouse.orchestration.assets import asset
 from cdc_lakehouse.orchestration.links import FirstFailedTaskLink
 from cdc_lakehouse.orchestration.operator import RESULT_KEY
-from cdc_lakehouse.orchestration.report_text import REPORT_KEY, run_report_text
+from cdc_lakehouse.orchestration.report_text import REPORT_KEY, publish_report, run_report_text
 
 
 class AnnounceOperator(BaseOperator):
@@ -63,7 +63,7 @@ class OutcomeOperator(BaseOperator):
             {name: str(text) for name, text in reports.items() if text},
             failed=list(failed),
         )
-        ti.xcom_push(key=REPORT_KEY, value=report)
+        publish_report(report, xcoms=ti, log=self.log)
         if not failed:
             self.log.info("all %d tasks succeeded", len(self.watched))
             return

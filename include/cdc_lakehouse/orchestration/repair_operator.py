@@ -16,7 +16,7 @@ from cdc_lakehouse.orchestration.decisions import note_in
 from cdc_lakehouse.orchestration.operator import RESULT_KEY, SparkJobOperator
 from cdc_lakehouse.orchestration.outcome import OutcomeOperator
 from cdc_lakehouse.orchestration.repair_forms import RepairForm, options_of, tables_to_repair
-from cdc_lakehouse.orchestration.report_text import REPORT_KEY
+from cdc_lakehouse.orchestration.report_text import publish_report
 from cdc_lakehouse.run_modes import RepairStep
 
 
@@ -83,8 +83,8 @@ class RepairOutcomeOperator(OutcomeOperator):
         if sentence is None:
             super().execute(context)
             return
+        publish_report(f"# {sentence}", xcoms=context["ti"], log=self.log)
         self.log.info("%s", sentence)
-        context["ti"].xcom_push(key=REPORT_KEY, value=f"# {sentence}")
 
 
 def _nothing_was_done(context: Context) -> str | None:

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from cdc_lakehouse.contract import JobResult, TableError, TableResult, TableStatus
 from cdc_lakehouse.redaction import one_line
 
 REPORT_KEY = "report"
 """The XCom that holds it."""
+LOG_GROUP = "Report"
+"""The name of the group of the log that shows it."""
 _COLUMNS = ("table", "outcome", "what was done", "offsets", "seconds")
+
+
+class XComs(Protocol):
+    """The part of a task instance that takes values for other tasks and for people."""
+
+    def xcom_push(self, *, key: str, value: Any) -> None: ...
+
+
+def publish_report(report: str, *, xcoms: XComs, log: logging.Logger | Any) -> None:
+    """Show the report in the log, as a group that opens with a click, and keep it as it is for others.
+
+    Airflow's page of XComs runs the lines of a text together.
+    """
+    xcoms.xcom_push(key=REPORT_KEY, value=report)
+    lines = [line for line in report.splitlines() if line.strip()]
+    for line in (f"::group::{LOG_GROUP}", *lines, "::endgroup::"):
+        log.info("%s", line)
 
 
 def report_text(result: JobResult, *, headline: str) -> str:
