@@ -36,11 +36,7 @@ class FoldedKeys:
 
     def open_keys(self) -> pa.StructArray:
         """Return the keys that have to be folded again with the events of the keys that they had before."""
-        names = [field.name for field in self.timeline.events.key.type]
-        steps = self.last[self.images.is_open]
-        return pa.StructArray.from_arrays(
-            [self.timeline.take_key(name, steps) for name in names], names=names
-        )
+        return self.timeline.take_keys(self.last[self.images.is_open])
 
     def to_rows(
         self, columns: TableColumns, *, dropped: Collection[str] = (), with_deleted: bool = False

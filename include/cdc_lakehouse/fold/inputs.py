@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
-from cdc_lakehouse.fold.places import FIELDS, Bools, Int64s, Places
+from cdc_lakehouse.fold.places import Bools, Places
 from cdc_lakehouse.lake.place import Place
 
 EPOCH = "source_epoch"
@@ -145,20 +145,33 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenVersions:
-    """Open versions of the stored rows in the history, row by row."""
+class StoredVersions:
+    """Versions that the history has of the keys of the events."""
 
-    is_known: Bools
+    key: pa.StructArray
+    is_open: Bools
     places: Places
+    """Where they start."""
     operations: pa.Array
-    times: Int64s
+    starts: pa.Array
+    """Times at which they start."""
+    ends: pa.Array
+    """Times at which they end, NULL for open ones."""
 
     @classmethod
-    def none(cls, count: int) -> OpenVersions:
-        """Return what is known where the history has no version of any stored row."""
-        zeros = np.zeros(count, np.int64)
-        places = Places(np.zeros((len(FIELDS), count), np.int64), zeros, np.zeros(count, bool))
-        return cls(np.zeros(count, bool), places, pa.nulls(count, pa.string()), zeros)
+    def from_history(cls, rows: pa.Table, keys: Sequence[str]) -> StoredVersions:
+        columns = [_as_array(rows[name]) for name in keys]
+        return cls(
+            pa.StructArray.from_arrays(columns, names=list(keys)),
+            is_open=_as_mask(_as_array(rows["_cdc_to"]).is_null()),
+            places=Places.from_columns(_as_array(rows["_cdc_from"]), _as_array(rows["_cdc_tx_id"])),
+            operations=_as_array(rows["_cdc_op"]),
+            starts=_as_array(rows["_cdc_from_ts"]),
+            ends=_as_array(rows["_cdc_to_ts"]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.key)
 
 
 def _as_array(column: pa.ChunkedArray) -> pa.Array:

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.operations import Operation
 from cdc_lakehouse.fold.images import ImageFinder, Images
-from cdc_lakehouse.fold.inputs import Ending, OpenVersions
+from cdc_lakehouse.fold.inputs import Ending, StoredVersions
+from cdc_lakehouse.fold.key_groups import number_keys
 from cdc_lakehouse.fold.places import Bools, Int64s, Places
 from cdc_lakehouse.fold.timeline import NONE, Timeline, is_before
 
@@ -34,10 +35,22 @@ class VersionRules:
     """Columns that the source does not send any more: a version without their values is not incomplete."""
 
 
+@dataclass(frozen=True, slots=True)
+class CutVersions:
+    rows: pa.Table
+    """Rows of the history, in the order of their keys and times."""
+    open_keys: pa.StructArray
+    """Keys that have to be cut again with all events of the keys that they had before."""
+
+
 def cut_versions(
-    timeline: Timeline, endings: Sequence[Ending], open_versions: OpenVersions, rules: VersionRules
-) -> pa.Table:
-    """Return the versions of all keys, in their order. `endings` are sorted by place."""
+    timeline: Timeline, endings: Sequence[Ending], stored: StoredVersions, rules: VersionRules
+) -> CutVersions:
+    """Return the versions of all keys, in their order. `endings` are sorted by place.
+
+    The version of a stored row replaces the open one that the history has of its key. Without stored versions
+    the timeline is the whole past of its keys.
+    """
     images = ImageFinder(timeline).find_values(_find_live_images(timeline))
     ends = _find_ends(timeline, images.steps, endings)
     values = images.take_rows(rules.columns, images.steps)
@@ -45,12 +58,13 @@ def cut_versions(
     continues = _find_unchanged(images, ends, values, incomplete, rules)
     first = np.flatnonzero(~continues)
     last = np.append(first[1:], len(continues))[: len(first)] - 1
-    from_places, from_operations, from_times = _find_starts(timeline, images.steps[first], open_versions)
-    since, until = _make_monotonic(
-        timeline.key[images.steps[first]], from_times, ends.times[last], ends.is_open[last]
-    )
+    steps = images.steps[first]
+    known = _KnownVersions.of(timeline, stored)
+    from_places, from_operations, from_times = _find_starts(timeline, steps, known)
+    since = np.maximum(from_times, known.ended[timeline.key[steps]])
+    since, until = _make_monotonic(timeline.key[steps], since, ends.times[last], ends.is_open[last])
     to_places = ends.places.take(last)
-    return pa.table(
+    rows = pa.table(
         {
             **{name: column.take(pa.array(last)) for name, column in values.items()},
             "_cdc_op": from_operations,
@@ -63,6 +77,7 @@ def cut_versions(
             "_cdc_incomplete": incomplete.take(pa.array(last)),
         }
     )
+    return CutVersions(rows, timeline.take_keys(images.steps[images.is_open]))
 
 
 def _find_live_images(timeline: Timeline) -> Int64s:
@@ -159,23 +174,48 @@ def _are_same(one: pa.Array, other: pa.Array) -> Bools:
     return same
 
 
-def _find_starts(
-    timeline: Timeline, steps: Int64s, open_versions: OpenVersions
-) -> tuple[Places, pa.Array, Int64s]:
+@dataclass(frozen=True, slots=True)
+class _KnownVersions:
+    """What the history has of each key of a timeline. The arrays have one item per number of a key."""
+
+    stored: StoredVersions
+    open: Int64s
+    """The open version of the key, or `NONE`."""
+    ended: Int64s
+    """The latest time at which a version of the key ended."""
+
+    @classmethod
+    def of(cls, timeline: Timeline, stored: StoredVersions) -> _KnownVersions:
+        count = int(timeline.key.max(initial=-1)) + 1
+        open_version, ended = np.full(count, NONE, np.int64), np.full(count, _LONG_AGO)
+        if len(stored):
+            names, firsts = [field.name for field in stored.key.type], timeline.firsts
+            columns = [
+                timeline.take_key(name, firsts).cast(stored.key.type.field(name).type) for name in names
+            ]
+            key = pa.StructArray.from_arrays(columns, names=names)
+            (of_timeline, of_stored), numbers = number_keys(key, stored.key)
+            key_of_number = np.full(numbers, NONE, np.int64)
+            key_of_number[of_timeline] = timeline.key[firsts]
+            keys = key_of_number[of_stored]
+            is_open = stored.is_open & (keys != NONE)
+            open_version[keys[is_open]] = np.flatnonzero(is_open)
+            is_closed = ~stored.is_open & (keys != NONE)
+            np.maximum.at(ended, keys[is_closed], _to_numbers(stored.ends)[is_closed])
+        return cls(stored, open_version, ended)
+
+
+def _find_starts(timeline: Timeline, steps: Int64s, known: _KnownVersions) -> tuple[Places, pa.Array, Int64s]:
     """Return place, operation and time of the starts of versions, for stored rows from the history."""
     places, operations = timeline.places.take(steps), timeline.take_operations(steps)
     times = _to_numbers(timeline.take_times(steps))
-    known = np.flatnonzero(timeline.is_stored[steps])
-    rows = timeline.row[steps[known]]
-    known, rows = known[open_versions.is_known[rows]], rows[open_versions.is_known[rows]]
-    if len(known):
-        index = np.full(len(steps), NONE, np.int64)
-        index[known] = rows
-        there = index != NONE
-        places = Places.choose(there, open_versions.places.take(np.where(there, index, 0)), places)
-        chosen = open_versions.operations.take(pa.array(np.where(there, index, 0)))
-        operations = pc.if_else(pa.array(there), chosen, operations)
-        times = np.where(there, open_versions.times[np.where(there, index, 0)], times)
+    versions = np.where(timeline.is_stored[steps], known.open[timeline.key[steps]], NONE)
+    is_known = versions != NONE
+    if is_known.any():
+        rows = np.where(is_known, versions, 0)
+        places = Places.choose(is_known, known.stored.places.take(rows), places)
+        operations = pc.if_else(pa.array(is_known), known.stored.operations.take(pa.array(rows)), operations)
+        times = np.where(is_known, _to_numbers(known.stored.starts)[rows], times)
     return places, operations, times
 
 

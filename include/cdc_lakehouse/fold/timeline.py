@@ -68,6 +68,10 @@ class Timeline:
     def take_key(self, name: str, steps: Int64s) -> pa.Array:
         return self._take(self.stored.key.field(name), self.events.key.field(name), steps)
 
+    def take_keys(self, steps: Int64s) -> pa.StructArray:
+        names = [field.name for field in self.events.key.type]
+        return pa.StructArray.from_arrays([self.take_key(name, steps) for name in names], names=names)
+
     def take_operations(self, steps: Int64s) -> pa.Array:
         return self._take(self.stored.values["_cdc_op"].combine_chunks(), self.events.op, steps)
 
