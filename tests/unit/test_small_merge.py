@@ -15,22 +15,28 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
-from cases.rows import told_silver  # type: ignore[import-not-found]
+from cases.rows import told_history, told_silver  # type: ignore[import-not-found]
 from cdc_lakehouse.config.models import Mode, Table
-from cdc_lakehouse.fold.inputs import EPOCH
+from cdc_lakehouse.fold.inputs import EPOCH, Clearings, Events, StoredRows
+from cdc_lakehouse.fold.row_versions import VersionRules, cut_versions
+from cdc_lakehouse.fold.timeline import arrange
 from cdc_lakehouse.lake.applied import Applied
 from cdc_lakehouse.lake.delta_transaction import removal_of
 from cdc_lakehouse.lake.ledger import APPLICATION_ID, Kind, Ledger
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.place import Place
-from cdc_lakehouse.lake.rows import nullable_schema, rows_of
+from cdc_lakehouse.lake.rows import rows_of
 from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot
-from cdc_lakehouse.silver.columnar import small_merge
+from cdc_lakehouse.lake.state import STEPS_ID
 from cdc_lakehouse.silver.columnar.file_changes import delete_rows, write_rows
+from cdc_lakehouse.silver.columnar.news import GeneralMergeNeededError, read_news
+from cdc_lakehouse.silver.columnar.news_fold import fold_news
+from cdc_lakehouse.silver.columnar.small_merge import plan_ledger
+from cdc_lakehouse.silver.history.upkeep import RULES
 from cdc_lakehouse.silver.look import MergeTask
 from cdc_lakehouse.silver.plan import first_ledger, next_ledger, plan_work, standing_on
 from spark.made_up_source import MadeUpSource, batches, made_up_case  # type: ignore[import-not-found]
-from unit.test_fold import ID, LakeInMemory, MadeUpTable  # type: ignore[import-not-found]
+from unit.test_fold import ID, LakeInMemory, MadeUpTable, no_versions  # type: ignore[import-not-found]
 
 FEATURES = {
     "readerFeatures": ["deletionVectors", "timestampNtz"],
@@ -38,7 +44,12 @@ FEATURES = {
 }
 
 
-def commit(uri: str, *actions: Mapping[str, Any], ledger: Ledger | None = None) -> None:
+def commit(
+    uri: str,
+    *actions: Mapping[str, Any],
+    ledger: Ledger | None = None,
+    note: Mapping[str, Any] | None = None,
+) -> None:
     """Write the next commit of a log; nobody else writes it here."""
     folder = Path(uri.removeprefix("file://")) / "_delta_log"
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,6 +59,9 @@ def commit(uri: str, *actions: Mapping[str, Any], ledger: Ledger | None = None) 
     if ledger is not None:
         info["userMetadata"] = ledger.to_json()
         lines.append({"txn": {"appId": APPLICATION_ID, "version": ledger.seq}})
+    if note is not None:
+        info["userMetadata"] = json.dumps({"cdc_lakehouse_step": note})
+        lines.append({"txn": {"appId": STEPS_ID, "version": note["number"]}})
     lines.insert(0, {"commitInfo": info})
     (folder / f"{version:020d}.json").write_text("\n".join(json.dumps(line) for line in lines))
 
@@ -82,16 +96,17 @@ def delta_type(type_: pa.DataType) -> Any:
 class LakeOnDisk:
     """Bronze and silver of one table, written without an engine."""
 
-    def __init__(self, folder: Path, table: MadeUpTable, *, deletes: str) -> None:
+    def __init__(self, folder: Path, table: MadeUpTable, *, deletes: str, history: Any = None) -> None:
         self.lake = Lake(root=folder.as_uri(), pipeline="shop")
         self.expected = LakeInMemory(table.columns, deletes)
         self.made_up = table
         self.table = Table.model_validate(
-            {"name": "made_up", "topics": ("cases.made_up",), "deletes": deletes}
+            {"name": "made_up", "topics": ("cases.made_up",), "deletes": deletes, "history": history}
         )
         self.held = Ledger(kind=Kind.BRONZE, pipeline="shop", table="made_up", cluster_id="cluster")
         self.before: Ledger | None = None
         self.kinds: Counter[str] = Counter()
+        self.numbers: Counter[str] = Counter()
 
     def ingest(self, rows: pa.Table) -> None:
         assert set(rows[EPOCH].to_pylist()) <= {0}
@@ -113,23 +128,56 @@ class LakeOnDisk:
         self.expected.merge(rows, cleared)
         before = self.before or first_ledger(self.held)
         task = self.task(before)
-        news = small_merge._read_news(self.lake, task) if self.before else None
-        changes = None if news is None else small_merge._fold_news(self.lake, task, news)
-        uri = self.lake.silver("made_up")
-        if news is None or changes is None:
-            self.kinds["general"] += 1
+        try:
+            news = read_news(self.lake, task)
+            changes = fold_news(self.lake, task, news)
+        except GeneralMergeNeededError as exc:
+            self.kinds[str(exc)] += 1
             self.before = self.write_all(before, cleared)
             return
         self.kinds["small"] += 1
         application = SimpleNamespace(lake=self.lake, attempt=f"m{before.seq}")
-        self.before, _ = small_merge._plan_ledger(application, task, news)  # type: ignore[arg-type]
-        files = write_rows(uri, changes.rows, keys=self.expected.keys, attempt="m")
-        actions = delete_rows(uri, changes.found)
-        commit(uri, *(file.action() for file in files), *actions, ledger=self.before)
-        uri = self.lake.tombstones("made_up")
-        rows = small_merge._in_schema(changes.tombstones, nullable_schema(snapshot(uri)))
-        files = write_rows(uri, rows, keys=self.expected.keys, attempt="m")
-        commit(uri, *(file.action() for file in files))
+        self.before, _ = plan_ledger(application, task, news)  # type: ignore[arg-type]
+        if changes.history is not None:
+            self.write(
+                "history", changes.history.rows, delete_rows(self.uri("history"), changes.history.found)
+            )
+        self.write("tombstones", changes.tombstones)
+        self.write("silver", changes.rows, delete_rows(self.uri("silver"), changes.found), ledger=self.before)
+
+    def uri(self, layer: str) -> str:
+        return {
+            "silver": self.lake.silver("made_up"),
+            "history": self.lake.history("made_up"),
+            "tombstones": self.lake.tombstones("made_up"),
+        }[layer]
+
+    def write(
+        self,
+        layer: str,
+        rows: pa.Table,
+        removals: Sequence[Mapping[str, Any]] = (),
+        *,
+        ledger: Ledger | None = None,
+    ) -> None:
+        """Commit as the merge does; a table without a ledger says for which step of silver it was written."""
+        assert self.before is not None
+        files = write_rows(self.uri(layer), rows, keys=self.expected.keys, attempt="m")
+        step = {} if ledger is not None else self.step(layer)
+        commit(self.uri(layer), *removals, *(file.action() for file in files), ledger=ledger, **step)
+
+    def step(self, layer: str) -> dict[str, Any]:
+        assert self.before is not None
+        self.numbers[layer] += 1
+        note = {
+            "number": self.numbers[layer],
+            "attempt": self.before.attempt,
+            "silver": self.before.seq,
+            "behind": None,
+            "life": self.lake.silver("made_up"),
+            "rules": RULES,
+        }
+        return {"note": note}
 
     def task(self, before: Ledger) -> MergeTask:
         bronze = snapshot(self.lake.bronze("made_up"))
@@ -173,16 +221,33 @@ class LakeOnDisk:
             before, self.held, work, attempt=f"m{before.seq}", seen_through=None, applied=applied
         )
         after = standing_on(self.held, after, version=0, undecodable={}, read_again={})
-        for uri, new, ledger in (
-            (self.lake.tombstones("made_up"), tombstones, None),
-            (self.lake.silver("made_up"), rows, after),
-        ):
-            if not DeltaTable.is_deltatable(uri):
-                create(uri, new.schema)
-            removed = [{"remove": removal_of(file.action, at=0)} for file in snapshot(uri).files]
-            files = write_rows(uri, new, keys=self.expected.keys, attempt="general")
-            commit(uri, *removed, *(file.action() for file in files), ledger=ledger)
+        self.before = after
+        layers = {"tombstones": tombstones, "silver": rows}
+        if self.table.history is not None:
+            layers["history"] = self.whole_history()
+        for layer, new in layers.items():
+            if not DeltaTable.is_deltatable(self.uri(layer)):
+                create(self.uri(layer), new.schema)
+            removals = [{"remove": removal_of(file.action, at=0)} for file in snapshot(self.uri(layer)).files]
+            self.write(layer, new, removals, ledger=after if layer == "silver" else None)
         return after
+
+    def whole_history(self) -> pa.Table:
+        assert self.table.history is not None
+        assert self.expected.bronze is not None
+        columns, endings = self.made_up.columns, self.made_up.endings()
+        events = Events.from_bronze(self.expected.bronze).with_one_commit()
+        clearings = Clearings([ending.place for ending in endings])
+        nothing = StoredRows.from_silver(self.expected.table({}), self.expected.keys)
+        timeline, _ = arrange(events, nothing, self.expected.buried(none=True), clearings)
+        rules = VersionRules(columns, self.table.history.columns)
+        return cut_versions(timeline, endings, no_versions(columns), rules).rows
+
+    def history(self) -> list[dict[str, Any]]:
+        found = [
+            told_history(self.made_up.case, row) for row in rows_of(snapshot(self.uri("history"))).to_pylist()
+        ]
+        return sorted(found, key=lambda row: (row["id"], row["_cdc_from"]))
 
     def tombstone_schema(self, rows: pa.Table) -> pa.Schema:
         return pa.schema(
@@ -213,14 +278,21 @@ class OnePartition(MadeUpSource):  # type: ignore[misc]
                 self.crash()
 
 
-@pytest.mark.parametrize("deletes", ["hard", "soft"])
-def test_rows_of_made_up_sources_are_as_specified_after_every_merge(tmp_path: Path, deletes: str):
+@pytest.mark.parametrize(
+    ("deletes", "history"),
+    [("hard", None), ("soft", None), ("hard", True), ("soft", {"columns": ["note"]})],
+    ids=["hard", "soft", "history", "soft_tracked_history"],
+)
+def test_rows_of_made_up_sources_are_as_specified_after_every_merge(
+    tmp_path: Path, deletes: str, history: Any
+):
     kinds: Counter[str] = Counter()
-    for seed in range(15):
+    tracked = history["columns"] if isinstance(history, dict) else None
+    for seed in range(10):
         random = Random(seed)  # noqa: S311 - a seed, no secret
         source, made_up = OnePartition(random), MadeUpTable(made_up_case("made_up"))
         source.run(60)
-        lake = LakeOnDisk(tmp_path / str(seed), made_up, deletes=deletes)
+        lake = LakeOnDisk(tmp_path / str(seed), made_up, deletes=deletes, history=history)
         for number, batch in enumerate(batches(source, random, count=10)):
             if batch:
                 rows = made_up.read(batch)
@@ -228,5 +300,7 @@ def test_rows_of_made_up_sources_are_as_specified_after_every_merge(tmp_path: Pa
                 lake.merge(rows, made_up.clearings())
 
                 assert lake.rows() == made_up.silver(deletes=deletes), (seed, number, lake.kinds)
+                if history:
+                    assert lake.history() == made_up.history(tracked), (seed, number, lake.kinds)
         kinds.update(lake.kinds)
-    assert kinds["small"] > 60, kinds
+    assert kinds["small"] > 30, kinds

@@ -136,19 +136,27 @@ def commit_step(
 
 
 def commit_step_files(
-    session: SparkSession, uri: str, files: Sequence[DataFile], *, read: Standing, cause: Cause
+    session: SparkSession,
+    uri: str,
+    files: Sequence[DataFile],
+    *,
+    removals: Sequence[Mapping[str, Any]] = (),
+    read: Standing,
+    cause: Cause,
 ) -> None:
-    """Add `files`, which are right only if the table is as it was `read`.
+    """Add `files`, and take rows out by `removals`; both are right only if the table is as it was `read`.
 
     A second call does what a second call of `commit_step` does.
     """
 
     def step() -> None:
         transaction = DeltaTransaction.start(session, uri)
-        if (transaction.versions_of([STEPS_ID])[STEPS_ID] or 0) != read.number:
+        is_changed = removals and transaction.read_version != read.version
+        if is_changed or (transaction.versions_of([STEPS_ID])[STEPS_ID] or 0) != read.number:
             raise SupersededError(table=cause.table, seq=cause.silver - 1, attempt=cause.attempt)
         number = read.number + 1
-        transaction.commit(files, {STEPS_ID: number}, metadata=_note_of(read, cause), step=number)
+        note = _note_of(read, cause)
+        transaction.commit(files, {STEPS_ID: number}, metadata=note, step=number, more=removals)
 
     _prove(step, uri, read=read, cause=cause)
 

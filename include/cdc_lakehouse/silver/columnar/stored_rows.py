@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cdc_lakehouse.fold.key_groups import number_keys
-from cdc_lakehouse.fold.places import Int64s
+from cdc_lakehouse.fold.places import Bools, Int64s
 from cdc_lakehouse.lake.deletion_vectors import deleted_rows
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.rows import conform, naming_damage, nullable_schema
@@ -36,6 +36,9 @@ class FoundRows:
     """The wanted key of each row, as its number."""
     values: pa.Table
     """The columns that were asked for, row by row."""
+
+    def take(self, mask: Bools) -> FoundRows:
+        return FoundRows(self.file, self.rows[mask], self.keys[mask], self.values.filter(pa.array(mask)))
 
 
 def find_rows(snapshot: Snapshot, wanted: pa.StructArray, columns: Sequence[str]) -> list[FoundRows]:
