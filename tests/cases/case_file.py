@@ -53,11 +53,6 @@ class Table(_Part):
         return any(each != types[0] for each in types)
 
     @property
-    def drops_columns(self) -> bool:
-        """Whether the writer of the last batch lacks a column that another one sends."""
-        return any(not each.keys() <= self._sent[-1].keys() for each in self._sent)
-
-    @property
     def added_with_default(self) -> dict[str, str]:
         """Column that a later batch adds and that may not be NULL -> its type and default."""
         later = {name: kind for columns in self.columns_from_batch.values() for name, kind in columns.items()}
@@ -179,6 +174,18 @@ class Case(_Part):
     @property
     def batches(self) -> int:
         return max(event.batch for event in self.events)
+
+    @property
+    def drops_columns(self) -> bool:
+        """Return whether the writer of the newest event lacks a column that another one sends."""
+        events = [
+            (row.position, event.batch)
+            for event, row in zip(self.events, self.bronze, strict=True)
+            if row.position is not None and row.op in ("c", "u", "d", "r")
+        ]
+        columns = self.columns_of_batch(max(events, default=((), 1))[1])
+        sent = [self.table.columns, *self.table.columns_from_batch.values()]
+        return any(not each.keys() <= columns.keys() for each in sent)
 
     def columns_of_batch(self, batch: int) -> dict[str, str]:
         """Columns that the writer of `batch` sends."""

@@ -60,7 +60,7 @@ def first_id(case: Case) -> int:
 def key_kind(case: Case) -> str:
     """Who opens a source epoch, clears the table or has an option does so for all of it, and has its own."""
     own = case.table
-    alters = own.key_widens or own.drops_columns or own.added_with_default
+    alters = own.key_widens or case.drops_columns or own.added_with_default
     if case.concerns_the_table or own.side_columns or own.tracked or alters:
         return str(case.name)
     kind = "keyed_by_" + "_".join(case.table.key)

@@ -358,7 +358,7 @@ def is_folded_as_it_is(case: Case) -> bool:
     """Whether silver of the case is its events folded: no other key, rule, policy or default in between."""
     table = case.table
     other = (
-        table.own_key or table.filter or table.topic_column or table.drops_columns or table.added_with_default
+        table.own_key or table.filter or table.topic_column or case.drops_columns or table.added_with_default
     )
     return table.mode == "upsert" and not other
 

@@ -100,7 +100,7 @@ def bronze_of(case: Case, *, of_history: bool = False) -> list[dict[str, Any]]:
     if case.table.mode == "upsert":
         rows = with_defaults(rows, defaults)
     keeps_sent = of_history and case.table.on_dropped_column == "as_null"
-    if case.table.mode == "upsert" and case.table.drops_columns and not keeps_sent:
+    if case.table.mode == "upsert" and case.drops_columns and not keeps_sent:
         rows = with_dropped_columns(rows, policy=case.table.on_dropped_column)
     rows = rekeyed(rows, case.table.own_key) if case.table.own_key else rows
     if case.table.topic_column:

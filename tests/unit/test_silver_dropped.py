@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -152,6 +153,31 @@ def test_shards_drop_a_column_though_no_merge_has_events_of_all(shards):
     )
 
     assert treated(shards, SHARDS, *merges) == [{}, {}, {}, {"b": "keep"}, {"b": "keep"}]
+
+
+@pytest.mark.parametrize(
+    ("newest", "expected"), [({"t": NewestWriter(NARROW, (0, 20))}, {"b": "keep"}), ({}, {})]
+)
+def test_late_events_may_bring_a_column_that_the_newest_writer_does_not_send(archives, newest, expected):
+    """Their schema was unknown at first. A newest writer without a number says nothing about columns."""
+    table, ledger = Table(name="t", topics=("t",)), held("t")
+    without_b = replace(COLUMNS, row=tuple(column for column in COLUMNS.row if column.name != "b"))
+
+    first = unsent_of(
+        table, archives, without_b, held=ledger, before=Applied(), newest=newest, highest=(0, 20)
+    )
+    late = unsent_of(
+        table,
+        archives,
+        COLUMNS,
+        held=ledger,
+        before=Applied(reached=(0, 20), writers=first.writers),
+        newest={"t": NewestWriter(WIDE, (0, 10))},
+        highest=(0, 10),
+    )
+
+    assert (first.columns, dict(late.columns.treated)) == (DroppedColumns(), expected)
+    assert late.writers == newest
 
 
 def test_a_renamed_table_drops_a_column_by_its_new_topic_alone(shards):

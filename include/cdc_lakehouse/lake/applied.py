@@ -46,7 +46,7 @@ class Applied:
     dropped: Mapping[str, str] = field(default_factory=dict)
     """Column that the newest writer does not send -> its policy in silver (`on_dropped_column`)."""
     writers: Mapping[str, NewestWriter] = field(default_factory=dict)
-    """Topic -> its newest writer, in a table of several topics: a merge may have events of one only."""
+    """Topic -> the writer of its newest event. A merge may have late events only, or events of one topic."""
     filled: tuple[str, ...] = ()
     """Columns that were added with a default and filled in all rows."""
     sweeps: tuple[Sweep, ...] = ()

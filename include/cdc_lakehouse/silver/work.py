@@ -68,7 +68,7 @@ class Work:
     added: Mapping[str, AddedColumn] = field(default_factory=dict)
     """Columns of silver that the source added with a default."""
     writers: Mapping[str, NewestWriter] = field(default_factory=dict)
-    """The newest writer of each topic so far, in a table of several."""
+    """The newest writer of each topic so far."""
     in_doubt: int = 0
     """Keys of a recomputed interval that stay as silver has them: bronze may have lost their newest event."""
     clears_again: bool = False

@@ -92,7 +92,7 @@ class Unsent:
     by_writer: Mapping[WriterRef, frozenset[str]]
     columns: DroppedColumns
     writers: Mapping[str, NewestWriter] = field(default_factory=dict)
-    """The newest writer of each topic so far, in a table of several."""
+    """The newest writer of each topic so far."""
 
 
 def unsent_of(
@@ -105,19 +105,26 @@ def unsent_of(
     newest: Mapping[str, NewestWriter],
     highest: Reached | None,
 ) -> Unsent:
-    """Return them for a merge whose events reach `highest`. A merge of late events alone changes nothing."""
+    """Return them for a merge whose events reach `highest`.
+
+    Where all its events are late, the newest writer is that of an earlier merge. Its events may bring columns
+    for the first time that this writer does not send.
+    """
     topics = topics_with_records(held)
     by_writer = unsent_by_writer(archives, topics, columns)
+    is_ahead = highest is not None and (before.reached is None or highest >= before.reached)
     several = len(topics) > 1
-    writers = newest_so_far(before.writers, newest) if several else {}
+    if several:
+        writers = newest_so_far(before.writers, newest)
+    else:
+        # A newest event whose writer has no number leaves none: that of an older event would decide wrongly.
+        writers = dict(newest if is_ahead else before.writers)
     if not before.dropped and not any(by_writer.values()):
         return Unsent({}, DroppedColumns(), writers)
-    names = None
-    if several:
-        deciding = {newest_topic(writers)} if table.shared_keys is SharedKeys.ONE_ROW and writers else topics
-        names = unsent_by_newest(by_writer, writers, deciding)
-    elif highest is not None and (before.reached is None or highest >= before.reached):
-        names = unsent_by_newest(by_writer, newest, topics)
+    deciding: Collection[str] = topics
+    if several and table.shared_keys is SharedKeys.ONE_ROW and writers:
+        deciding = {newest_topic(writers)}
+    names = unsent_by_newest(by_writer, writers, deciding)
     return Unsent(by_writer, plan_dropped(before.dropped, names, table.on_dropped_column), writers)
 
 
