@@ -180,6 +180,16 @@ def test_late_events_may_bring_a_column_that_the_newest_writer_does_not_send(arc
     assert late.writers == newest
 
 
+def test_late_events_of_a_table_that_appends_do_not_bring_a_dropped_column_back(archives):
+    """Its ledger does not say how far its events reach."""
+    before = Applied(dropped={"b": "keep"}, writers={"t": NewestWriter(NARROW, (0, 20))})
+    table, newest = Table(name="t", topics=("t",)), {"t": NewestWriter(WIDE, (0, 10))}
+
+    late = unsent_of(table, archives, COLUMNS, held=held("t"), before=before, newest=newest, highest=(0, 10))
+
+    assert (dict(late.columns.treated), late.columns.sent_again) == ({"b": "keep"}, ())
+
+
 def test_a_renamed_table_drops_a_column_by_its_new_topic_alone(shards):
     merges = (
         {"t": NewestWriter(WIDE, (0, 10))},

@@ -114,11 +114,9 @@ def unsent_of(
     by_writer = unsent_by_writer(archives, topics, columns)
     is_ahead = highest is not None and (before.reached is None or highest >= before.reached)
     several = len(topics) > 1
-    if several:
-        writers = newest_so_far(before.writers, newest)
-    else:
-        # A newest event whose writer has no number leaves none: that of an older event would decide wrongly.
-        writers = dict(newest if is_ahead else before.writers)
+    writers = newest_so_far(before.writers, newest)
+    if not several and not (newest if is_ahead else before.writers):
+        writers = {}  # the newest event's writer is not known, and that of an older one would decide wrongly
     if not before.dropped and not any(by_writer.values()):
         return Unsent({}, DroppedColumns(), writers)
     deciding: Collection[str] = topics
