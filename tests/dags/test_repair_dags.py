@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
+from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow_home import PROJECT  # type: ignore[import-not-found]
 from fake_spark import call_of, played, result, script, was_called  # type: ignore[import-not-found]
@@ -129,6 +130,26 @@ def test_forms_have_the_options_that_the_jobs_know():
     known = {each.job: each.options for each in OPERATIONS}
 
     assert {job: {*form.options} for job, form in REPAIR_FORMS.items()} == known
+
+
+def test_a_run_asks_about_its_first_plan_only(monkeypatch):
+    """Airflow shows the form of the first try again, whatever a later one passes."""
+    forms: list[str] = []
+    monkeypatch.setattr(
+        ApprovalOperator, "execute", lambda operator, _context: forms.append(operator.params["plan"])
+    )
+    first, store = context(), Store()
+    newer = context(summary={"failed": {}, "plans": {"orders": "0123456789ab"}})
+    first["task_state_store"] = newer["task_state_store"] = store
+
+    approval().execute(first)
+    approval().execute(first)
+    with pytest.raises(
+        AirflowFailException, match=r"newest plan is orders=0123456789ab: .* Trigger this DAG again"
+    ):
+        approval().execute(newer)
+
+    assert forms == [SHOWN, SHOWN]
 
 
 def test_options_reach_the_job_by_its_environment_and_not_by_its_command_line():

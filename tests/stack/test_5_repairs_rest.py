@@ -286,6 +286,8 @@ class TwoRebuilds:
     viewer_status: int
     outdated: tuple[Run, str]
     """An answer about a plan that was made again, and why it was refused."""
+    asked_again: tuple[Run, str]
+    """The same run, whose `approve` was cleared."""
     misnamed: tuple[Run, str]
     carried_out: Run
     beside: Run
@@ -294,10 +296,15 @@ class TwoRebuilds:
 
 def refused_answer(rebuild: RepairRun, **answer: Any) -> tuple[Run, str]:
     """Answer in a way that `approve` refuses; return the run, and the reason in the log of that try."""
-    airflow, task = rebuild.chain.airflow, (rebuild.dag_id, rebuild.run_id, "approve")
     rebuild.answer("Approve", **answer)
-    run = rebuild.finish()
-    return run, airflow.log(*task, try_number=airflow.task(*task).try_number)
+    return rebuild.finish(), log_of_approve(rebuild)
+
+
+def log_of_approve(rebuild: RepairRun) -> str:
+    """Return the log of the newest try."""
+    airflow, task = rebuild.chain.airflow, (rebuild.dag_id, rebuild.run_id, "approve")
+    text: str = airflow.log(*task, try_number=airflow.task(*task).try_number)
+    return text
 
 
 @pytest.fixture(scope="module")
@@ -315,6 +322,8 @@ def two_rebuilds(chain, archived_and_back) -> TwoRebuilds:
     assert plan.state == "success"
     outdated = refused_answer(second, confirm="vouchers", plan=old_form)
     second.clear("approve")
+    asked_again = second.finish(), log_of_approve(second)
+    second = RepairRun.trigger(chain, Job.REBUILD, "vouchers")
     second.read_question()
     misnamed = refused_answer(second, confirm="customers")
     second.clear("approve")
@@ -324,7 +333,7 @@ def two_rebuilds(chain, archived_and_back) -> TwoRebuilds:
     carried_out = second.approve()
     merged = chain.finish(DAG_ID, beside, seconds=ANSWERED)
     status = forbidden.value.response.status_code
-    return TwoRebuilds(first, second, status, outdated, misnamed, carried_out, merged)
+    return TwoRebuilds(first, second, status, outdated, asked_again, misnamed, carried_out, merged)
 
 
 NOT_APPROVED: Mapping[str, str] = {
@@ -344,7 +353,14 @@ def test_an_answer_about_a_plan_that_was_made_again_is_refused(two_rebuilds):
     run, reason = two_rebuilds.outdated
 
     assert (run.state, run.states) == ("failed", NOT_APPROVED)
-    assert f"the newest plan is {two_rebuilds.second.table}=" in reason
+    assert "the newest plan is vouchers=" in reason
+
+
+def test_a_run_whose_plan_was_made_again_says_to_trigger_its_dag_again(two_rebuilds):
+    run, reason = two_rebuilds.asked_again
+
+    assert (run.state, run.states) == ("failed", NOT_APPROVED)
+    assert "Trigger this DAG again with the same form" in reason
 
 
 def test_an_answer_that_names_another_table_is_refused(two_rebuilds):

@@ -33,8 +33,8 @@ class PlanChangedError(ConfigError):
     code = "PLAN_CHANGED"
     sentence = "the plan {digest} of {operation} for {table} cannot be carried out: {problem}"
     advice = (
-        "The table was left as it is. Trigger the DAG of the repair again, or clear its task `plan` with "
-        "downstream tasks: it makes a new plan, which you can approve."
+        "The table was left as it is. Trigger the DAG of the repair again with the same form: it makes a new "
+        "plan, which you can approve."
     )
     operation: str
     table: str

@@ -3,6 +3,9 @@
 Tasks may be cleared in any order, so a form that is open may show a plan that was made again meanwhile. The
 digest of the plan is a field of the form: the answer is compared with the plan that stands then, and `act`
 gets the digest from the answer, not from the plan.
+
+Airflow keeps the form of a task for good: one that is cleared shows the same text and fields again, whatever
+it passes. So a run asks about its first plan only, and a newer plan takes a new run.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context, Param
 from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.execution_time.context import NEVER_EXPIRE
 
 from cdc_lakehouse.contract import Job
 from cdc_lakehouse.orchestration.operator import RESULT_KEY
@@ -26,6 +30,11 @@ ANSWER_KEY = "answer"
 """The XCom with a person's answer: Airflow keeps no return value of a task that skips those below it."""
 PLAN_FIELD = "plan"
 CONFIRM_FIELD = "confirm"
+_ASKED_KEY = "asked"
+"""What `approve` keeps in its task's state: the plans that the form of the run shows."""
+_TRIGGER_AGAIN = (
+    "Trigger this DAG again with the same form: Airflow shows one plan for each run, the first one."
+)
 TIME_TO_ANSWER = timedelta(hours=24)
 
 
@@ -61,6 +70,7 @@ class PlanApprovalOperator(ApprovalOperator):
         plans = plans_of(context)
         if not plans:
             raise AirflowSkipException("the plan changes nothing: there is nothing to approve")
+        _refuse_newer_plans(context, plans)
         self._show_plan(context, plans)
         return super().execute(context)
 
@@ -83,8 +93,8 @@ class PlanApprovalOperator(ApprovalOperator):
         if event.get("error_type") == "timeout":
             hours = int(TIME_TO_ANSWER.total_seconds() // 3600)
             raise AirflowFailException(
-                f"nobody answered within {hours} hours: nothing was changed. Clear `plan` with downstream "
-                "tasks to be asked again, about a new plan."
+                f"nobody answered within {hours} hours: nothing was changed. Trigger this DAG again with the "
+                "same form: it makes a new plan."
             )
         super().process_trigger_event_error(event)
 
@@ -113,7 +123,7 @@ class PlanApprovalOperator(ApprovalOperator):
         if answer.get(PLAN_FIELD) != in_one_line(plans):
             raise AirflowFailException(
                 f"the answer is about the plan {answer.get(PLAN_FIELD)}, and the newest plan is "
-                f"{in_one_line(plans)}: nothing was changed. Clear `approve` to see the newest plan."
+                f"{in_one_line(plans)}: nothing was changed. {_TRIGGER_AGAIN}"
             )
         names = ", ".join(plans)
         if str(answer.get(CONFIRM_FIELD) or "").strip() != names:
@@ -127,6 +137,19 @@ class PlanApprovalOperator(ApprovalOperator):
                 f"{asked_by} triggered this run and cannot approve it too (`four_eyes`): nothing was "
                 "changed. Clear `approve`, and let somebody else answer."
             )
+
+
+def _refuse_newer_plans(context: Context, plans: Mapping[str, str]) -> None:
+    """Raise where the run has asked about other plans before: its form would show those."""
+    store, shown = context["task_state_store"], in_one_line(plans)
+    asked = store.get(_ASKED_KEY)
+    if asked is None:
+        store.set(_ASKED_KEY, shown, retention=NEVER_EXPIRE)
+    elif asked != shown:
+        raise AirflowFailException(
+            f"this run has asked about the plan {asked}, and the newest plan is {shown}: nothing was "
+            f"changed. {_TRIGGER_AGAIN}"
+        )
 
 
 def plans_of(context: Context) -> dict[str, str]:
