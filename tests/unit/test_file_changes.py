@@ -51,6 +51,13 @@ class Table:
         others = [action for action in actions if "protocol" not in action]
         first.write_text("\n".join(json.dumps(action) for action in (protocol, *others)))
 
+    def forget_statistics(self) -> None:
+        for commit in (self.folder / "_delta_log").glob("*.json"):
+            actions = [json.loads(line) for line in commit.read_text().splitlines()]
+            for action in actions:
+                action.get("add", {}).pop("stats", None)
+            commit.write_text("\n".join(map(json.dumps, actions)))
+
     def snapshot(self) -> Snapshot:
         snapshot = newest_snapshot(self.uri)
         assert snapshot is not None
@@ -125,6 +132,16 @@ def test_a_file_with_a_vector_keeps_what_the_log_says_of_it(table: Table):
     assert changed.pop("deletionVector")["cardinality"] == 1
     assert changed == {name: value for name, value in kept.items() if name != "stats"}
     assert statistics == {**json.loads(kept["stats"]), "tightBounds": False}
+
+
+def test_a_file_without_statistics_keeps_its_other_rows(table: Table):
+    """Others may write files so; Delta asks for the number of rows where a file has a vector."""
+    table.forget_statistics()
+    actions = table.replace(3, note="new")
+
+    changed = [action["add"] for action in actions if "add" in action]
+    assert [json.loads(add["stats"]) for add in changed] == [{"numRecords": 10, "tightBounds": False}]
+    assert table.notes() == dict.fromkeys(range(13), "old") | {3: "new"}
 
 
 def test_rows_are_written_in_the_order_of_their_keys(table: Table):

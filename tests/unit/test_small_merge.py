@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
+from cases.case_file import CaseEvent, SourcePosition  # type: ignore[import-not-found]
 from cases.rows import told_history, told_silver  # type: ignore[import-not-found]
 from cdc_lakehouse.config.models import Mode, Table
 from cdc_lakehouse.fold.inputs import EPOCH, Clearings, Events, StoredRows
@@ -304,3 +305,22 @@ def test_rows_of_made_up_sources_are_as_specified_after_every_merge(
                     assert lake.history() == made_up.history(tracked), (seed, number, lake.kinds)
         kinds.update(lake.kinds)
     assert kinds["small"] > 30, kinds
+
+
+def test_a_batch_of_tombstones_alone_moves_the_ledger_on_and_no_row(tmp_path: Path):
+    made_up = MadeUpTable(made_up_case("made_up"))
+    lake = LakeOnDisk(tmp_path, made_up, deletes="hard", history=True)
+    row, place = {"id": 1, "note": "one", "big": "b"}, SourcePosition(sequence=(90, 100), lsn=100, tx=7)
+    batches = [
+        [CaseEvent(at="0@0", op="c", key={"id": 1}, after=row, position=place)],
+        [CaseEvent(at="0@1", key={"id": 2})],
+    ]
+    for batch in batches:
+        rows = made_up.read(batch)
+        lake.ingest(rows)
+        lake.merge(rows, made_up.clearings())
+
+    assert lake.kinds["small"] == 1
+    assert [row["id"] for row in lake.rows()] == [1]
+    assert lake.before is not None
+    assert plan_work(lake.held, lake.before) == {}

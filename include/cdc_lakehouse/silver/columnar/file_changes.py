@@ -40,7 +40,7 @@ def delete_rows(uri: str, found: Sequence[FoundRows]) -> list[dict[str, Any]]:
     A file none of whose rows is left goes as a whole. A second call writes other vectors.
     """
     deleted = [_join_deleted(uri, rows) for rows in found]
-    is_left = [len(gone) < (rows.file.rows or 0) for gone, rows in zip(deleted, found, strict=True)]
+    is_left = [len(gone) < rows.count for gone, rows in zip(deleted, found, strict=True)]
     vectors = iter(
         write_vectors(
             [gone for gone, left in zip(deleted, is_left, strict=True) if left],
@@ -52,7 +52,8 @@ def delete_rows(uri: str, found: Sequence[FoundRows]) -> list[dict[str, Any]]:
         add = rows.file.action
         actions.append({"remove": removal_of(add, at=now)})
         if left:
-            statistics = with_wide_bounds(json.loads(add["stats"]))
+            known = json.loads(add["stats"]) if add.get("stats") else {}
+            statistics = with_wide_bounds({"numRecords": rows.count, **known})
             changed = {"deletionVector": next(vectors).to_action(), "stats": json.dumps(statistics)}
             actions.append({"add": {**add, **changed, "dataChange": True}})
     return actions

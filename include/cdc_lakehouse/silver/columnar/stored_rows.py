@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class FoundRows:
     """Rows of one file that have a wanted key and are not deleted."""
 
     file: DataFile
+    count: int
+    """Rows that the file has, deleted ones as well."""
     rows: Int64s
     """Numbers of the rows in the file, ascending."""
     keys: Int64s
@@ -38,7 +40,8 @@ class FoundRows:
     """The columns that were asked for, row by row."""
 
     def take(self, mask: Bools) -> FoundRows:
-        return FoundRows(self.file, self.rows[mask], self.keys[mask], self.values.filter(pa.array(mask)))
+        values = self.values.filter(pa.array(mask))
+        return replace(self, rows=self.rows[mask], keys=self.keys[mask], values=values)
 
 
 def find_rows(snapshot: Snapshot, wanted: pa.StructArray, columns: Sequence[str]) -> list[FoundRows]:
@@ -113,7 +116,8 @@ def _find_in_file(
                 numbers.append(rows + start)
                 keys.append(matched)
                 values.append(_read_columns(parquet, group, schemas[1]).take(pa.array(rows)))
-    return FoundRows(file, np.concatenate(numbers), np.concatenate(keys), pa.concat_tables(values))
+        count = parquet.metadata.num_rows
+    return FoundRows(file, count, np.concatenate(numbers), np.concatenate(keys), pa.concat_tables(values))
 
 
 def read_deleted(uri: str, file: DataFile) -> Int64s:
