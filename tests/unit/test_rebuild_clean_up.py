@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +34,19 @@ RECORD = RepairRecord(
 )
 
 
+@contextmanager
+def killed_before_a_folder_goes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """End what is inside where it would delete a folder, as a kill does."""
+
+    def die(*_arguments: Any) -> None:
+        raise StorageUnavailableError(root="file:///lake", reason="killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "delete_child", die)
+        with pytest.raises(StorageUnavailableError):
+            yield
+
+
 def test_a_second_table_whose_deletion_was_killed_is_deleted_and_not_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -40,14 +55,8 @@ def test_a_second_table_whose_deletion_was_killed_is_deleted_and_not_compared(
     for number in range(2):
         write_deltalake(shadow.silver("orders"), pa.table({"id": [number]}), mode="append")
     write_deltalake(shadow.history("orders"), pa.table({"id": [0]}))
-
-    def die(*_arguments: Any) -> None:
-        raise StorageUnavailableError(root=lake.root, reason="killed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "delete_child", die)
-        with pytest.raises(StorageUnavailableError):
-            delete_table(shadow.silver("orders"))
+    with killed_before_a_folder_goes(monkeypatch):
+        delete_table(shadow.silver("orders"))
     outcome = Rebuild().verify(application, Table(name="orders", topics=("orders",)), RECORD)  # type: ignore[arg-type]
 
     assert outcome.summary == "nothing is left to compare with"
@@ -60,14 +69,8 @@ def test_second_tables_whose_deletion_was_killed_are_no_tables(
     lake = Lake(root=tmp_path.as_uri(), pipeline="shop")
     shadow = replace(lake, shadow=ATTEMPT)
     write_deltalake(shadow.silver("orders"), pa.table({"id": [0]}))
-
-    def die(*_arguments: Any) -> None:
-        raise StorageUnavailableError(root=lake.root, reason="killed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "delete_child", die)
-        with pytest.raises(StorageUnavailableError):
-            delete_all_shadows(lake, "orders")
+    with killed_before_a_folder_goes(monkeypatch):
+        delete_all_shadows(lake, "orders")
     is_readable_between = has_first_commit(shadow.silver("orders"))
     delete_all_shadows(lake, "orders")
 
