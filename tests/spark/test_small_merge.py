@@ -28,7 +28,7 @@ ORDERS = table_of("orders")
 
 @pytest.fixture
 def merges(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Which merge took each table, from the oldest to the newest one."""
+    """Return the kinds of the merges that a test makes, in their order."""
     kinds: list[str] = []
 
     def merge(application: Application, task: MergeTask) -> TableResult:

@@ -57,7 +57,7 @@ class LakeInMemory:
     cleared: Place | None = None
     met: set[Place] = field(default_factory=set)
     timeline: Timeline | None = None
-    """Of the last merge."""
+    """The steps of the last merge."""
     again: set[Any] = field(default_factory=set)
     """Keys that the last merge folded from all of bronze."""
 
@@ -355,7 +355,7 @@ def is_during(ending: Ending, version: Row) -> bool:
 
 
 def is_folded_as_it_is(case: Case) -> bool:
-    """Whether silver of the case is its events folded: no other key, rule, policy or default in between."""
+    """Return whether silver of the case is its events folded, without a rule, policy or default."""
     table = case.table
     other = (
         table.own_key or table.filter or table.topic_column or case.drops_columns or table.added_with_default

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -149,7 +150,7 @@ def test_rows_that_are_deleted_are_none_of_the_interval(bronze, monkeypatch):
     assert whole is not None
     whole = replace(whole, files=tuple(replace(file, deleted=gone) for file in whole.files))
     monkeypatch.setattr("cdc_lakehouse.lake.interval.newest_snapshot", lambda uri: whole)
-    monkeypatch.setattr("cdc_lakehouse.lake.rows.deleted_rows", lambda vector, read: [0, 1])
+    monkeypatch.setattr("cdc_lakehouse.lake.rows.deleted_rows", lambda vector, read: np.array([0, 1]))
 
     within = [rows_of_interval(bronze, interval(*hours)) for hours in ((1, 4), (2, 3), (4, 5))]
 

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.fold.arrays import Bools, Int64s
 from cdc_lakehouse.fold.images import ImageFinder, Images
-from cdc_lakehouse.fold.places import Bools, Int64s
 from cdc_lakehouse.fold.timeline import Timeline
 
 

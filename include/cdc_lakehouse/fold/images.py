@@ -35,7 +35,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdc_lakehouse.debezium.columns import TableColumns
-from cdc_lakehouse.fold.places import Bools, Int64s
+from cdc_lakehouse.fold.arrays import Bools, Int64s
 from cdc_lakehouse.fold.timeline import NONE, Timeline
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdc_lakehouse.debezium.operations import ROW_OPERATIONS, Operation
-from cdc_lakehouse.fold.places import Bools, Places
+from cdc_lakehouse.fold.arrays import Bools, as_array, as_mask, has_operation
+from cdc_lakehouse.fold.places import Places
 from cdc_lakehouse.lake.place import Place
 
 EPOCH = "source_epoch"
@@ -36,18 +37,18 @@ class Events:
         """Return the events among the rows: tombstones, messages and undecodable records are none."""
         is_event = pc.and_(rows["decode_error"].is_null(), pc.is_in(rows["op"], _ROW_OPERATIONS))
         rows = rows.filter(is_event)
-        source = _as_array(rows["source"])
+        source = as_array(rows["source"])
         places = Places.from_columns(
-            _as_array(rows["position"]), source.field("tx_id"), epoch=_as_array(rows[EPOCH])
+            as_array(rows["position"]), source.field("tx_id"), epoch=as_array(rows[EPOCH])
         )
         return cls(
-            key=_as_array(rows["key"]),
-            op=_as_array(rows["op"]),
-            after=_as_array(rows["after"]),
-            lacks=_masks_of_names(_as_array(rows["unavailable"])),
+            key=as_array(rows["key"]),
+            op=as_array(rows["op"]),
+            after=as_array(rows["after"]),
+            lacks=_masks_of_names(as_array(rows["unavailable"])),
             places=places,
             commit_times=source.field("ts"),
-            topic=_as_array(rows["topic"]),
+            topic=as_array(rows["topic"]),
         )
 
     def __len__(self) -> int:
@@ -68,11 +69,11 @@ class Events:
 
     @property
     def is_delete(self) -> Bools:
-        return _equals(self.op, Operation.DELETE)
+        return has_operation(self.op, Operation.DELETE)
 
     @property
     def is_create(self) -> Bools:
-        return _equals(self.op, Operation.CREATE)
+        return has_operation(self.op, Operation.CREATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,16 @@ class StoredRows:
 
     @classmethod
     def from_silver(cls, rows: pa.Table, keys: Sequence[str]) -> StoredRows:
-        columns = [_as_array(rows[name]) for name in keys]
+        columns = [as_array(rows[name]) for name in keys]
         deleted = np.zeros(len(rows), bool)
         if "_cdc_deleted" in rows.column_names:
-            deleted = _as_mask(_as_array(rows["_cdc_deleted"]))
+            deleted = as_mask(as_array(rows["_cdc_deleted"]))
         return cls(
             key=pa.StructArray.from_arrays(columns, names=list(keys)),
             values=rows,
-            places=Places.from_columns(_as_array(rows["_cdc_position"]), _as_array(rows["_cdc_tx_id"])),
+            places=Places.from_columns(as_array(rows["_cdc_position"]), as_array(rows["_cdc_tx_id"])),
             is_deleted=deleted,
-            lacks=_masks_of_names(_as_array(rows["_cdc_incomplete"])),
+            lacks=_masks_of_names(as_array(rows["_cdc_incomplete"])),
         )
 
     def __len__(self) -> int:
@@ -115,8 +116,8 @@ class Tombstones:
 
     @classmethod
     def from_table(cls, rows: pa.Table, keys: Sequence[str]) -> Tombstones:
-        columns = [_as_array(rows[name]) for name in keys]
-        places = Places.from_columns(_as_array(rows["_cdc_position"]), _as_array(rows["_cdc_tx_id"]))
+        columns = [as_array(rows[name]) for name in keys]
+        places = Places.from_columns(as_array(rows["_cdc_position"]), as_array(rows["_cdc_tx_id"]))
         return cls(pa.StructArray.from_arrays(columns, names=list(keys)), places)
 
 
@@ -138,7 +139,7 @@ class Ending:
     """A place and time at which rows ended beside their own events, for a history."""
 
     place: Place
-    """Of a repeated snapshot its beginning, with its transaction."""
+    """For a repeated snapshot this is its start, with its transaction."""
     time: int
     """Microseconds."""
     is_sweep: bool = False
@@ -151,7 +152,7 @@ class StoredVersions:
     key: pa.StructArray
     is_open: Bools
     places: Places
-    """Where they start."""
+    """Places at which they start."""
     operations: pa.Array
     starts: pa.Array
     """Times at which they start."""
@@ -160,31 +161,18 @@ class StoredVersions:
 
     @classmethod
     def from_history(cls, rows: pa.Table, keys: Sequence[str]) -> StoredVersions:
-        columns = [_as_array(rows[name]) for name in keys]
+        columns = [as_array(rows[name]) for name in keys]
         return cls(
             pa.StructArray.from_arrays(columns, names=list(keys)),
-            is_open=_as_mask(_as_array(rows["_cdc_to"]).is_null()),
-            places=Places.from_columns(_as_array(rows["_cdc_from"]), _as_array(rows["_cdc_tx_id"])),
-            operations=_as_array(rows["_cdc_op"]),
-            starts=_as_array(rows["_cdc_from_ts"]),
-            ends=_as_array(rows["_cdc_to_ts"]),
+            is_open=as_mask(as_array(rows["_cdc_to"]).is_null()),
+            places=Places.from_columns(as_array(rows["_cdc_from"]), as_array(rows["_cdc_tx_id"])),
+            operations=as_array(rows["_cdc_op"]),
+            starts=as_array(rows["_cdc_from_ts"]),
+            ends=as_array(rows["_cdc_to_ts"]),
         )
 
     def __len__(self) -> int:
         return len(self.key)
-
-
-def _as_array(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _as_mask(column: pa.Array) -> Bools:
-    mask: Bools = column.fill_null(False).to_numpy(zero_copy_only=False)
-    return mask
-
-
-def _equals(op: pa.Array, operation: Operation) -> Bools:
-    return _as_mask(pc.equal(op, operation.value))
 
 
 def _masks_of_names(lists: pa.Array) -> Mapping[str, Bools]:
@@ -193,6 +181,6 @@ def _masks_of_names(lists: pa.Array) -> Mapping[str, Bools]:
     masks = {}
     for name in names.unique().to_pylist():
         mask = np.zeros(len(lists), bool)
-        mask[rows[_as_mask(pc.equal(names, name))]] = True
+        mask[rows[as_mask(pc.equal(names, name))]] = True
         masks[name] = mask
     return masks

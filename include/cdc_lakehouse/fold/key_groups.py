@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 
-from cdc_lakehouse.fold.places import Int64s
+from cdc_lakehouse.fold.arrays import Int64s
 
 
 def number_keys(*parts: pa.StructArray) -> tuple[list[Int64s], int]:
@@ -17,19 +17,19 @@ def number_keys(*parts: pa.StructArray) -> tuple[list[Int64s], int]:
     two keys that have it in the same column, and are otherwise equal, are one key.
     """
     names = [field.name for field in parts[0].type]
-    codes = [_encode([part.field(name) for part in parts]) for name in names]
-    numbers, count = reduce(_combine, codes)
+    codes = [_encode_column([part.field(name) for part in parts]) for name in names]
+    numbers, count = reduce(_combine_codes, codes)
     ends = np.cumsum([len(part) for part in parts])
     return np.split(numbers, ends[:-1]), count
 
 
-def _encode(columns: list[pa.Array]) -> tuple[Int64s, int]:
+def _encode_column(columns: list[pa.Array]) -> tuple[Int64s, int]:
     encoded = pa.chunked_array(columns).combine_chunks().dictionary_encode(null_encoding="encode")
     codes: Int64s = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, max(1, len(encoded.dictionary))
 
 
-def _combine(one: tuple[Int64s, int], other: tuple[Int64s, int]) -> tuple[Int64s, int]:
+def _combine_codes(one: tuple[Int64s, int], other: tuple[Int64s, int]) -> tuple[Int64s, int]:
     """Number the pairs that occur. The numbers stay below the number of rows, so no product overflows."""
     pairs, numbers = np.unique(one[0] * other[1] + other[0], return_inverse=True)
     return numbers.astype(np.int64), len(pairs)

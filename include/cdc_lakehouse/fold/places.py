@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from cdc_lakehouse.fold.arrays import Bools, Int64s, as_numbers
 from cdc_lakehouse.lake.place import Place
-
-Bools = NDArray[np.bool_]
-Int64s = NDArray[np.int64]
 
 FIELDS = ("epoch", "phase", "commit", "streamed", "row", "order_in_tx", "kind")
 _EPOCH, _PHASE, _COMMIT, _STREAMED, _ROW = range(5)
@@ -36,8 +33,8 @@ class Places:
         columns = [*([] if epoch is None else [epoch]), *(position.field(name) for name in names)]
         fields = np.empty((len(FIELDS), len(position)), np.int64)
         for line, column in enumerate(columns):
-            fields[line] = _to_numbers(column)
-        return cls(fields, _to_numbers(tx_ids), tx_ids.is_valid().to_numpy(zero_copy_only=False))
+            fields[line] = as_numbers(column)
+        return cls(fields, as_numbers(tx_ids), tx_ids.is_valid().to_numpy(zero_copy_only=False))
 
     @classmethod
     def of_one(cls, place: Place) -> Places:
@@ -129,8 +126,3 @@ class Places:
         for mine, other in zip(self.fields[first:-1][::-1], others.fields[first:-1][::-1], strict=True):
             is_greater = (mine > other) | ((mine == other) & is_greater)
         return is_greater
-
-
-def _to_numbers(column: pa.Array) -> Int64s:
-    numbers: Int64s = column.fill_null(0).to_numpy(zero_copy_only=False)
-    return numbers.astype(np.int64, copy=False)

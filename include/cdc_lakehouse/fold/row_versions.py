@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 
 from cdc_lakehouse.debezium.columns import TableColumns
 from cdc_lakehouse.debezium.operations import Operation
+from cdc_lakehouse.fold.arrays import Bools, Int64s, as_mask, as_numbers, has_operation
 from cdc_lakehouse.fold.images import ImageFinder, Images
 from cdc_lakehouse.fold.inputs import Ending, StoredVersions
 from cdc_lakehouse.fold.key_groups import number_keys
-from cdc_lakehouse.fold.places import Bools, Int64s, Places
+from cdc_lakehouse.fold.places import Places
 from cdc_lakehouse.fold.timeline import NONE, Timeline, is_before
 
 _LONG_AGO = np.iinfo(np.int64).min
@@ -87,7 +88,7 @@ def _find_live_images(timeline: Timeline) -> Int64s:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """Where the version of each image ends, unless the next image goes on with it."""
+    """Ends of the versions of images. An image that the next one continues has the same end as that."""
 
     places: Places
     times: Int64s
@@ -107,7 +108,7 @@ def _find_ends(timeline: Timeline, images: Int64s, endings: Sequence[Ending]) ->
     limit = np.where(is_last, len(endings), len(endings) - endings_after[following])
     number = _find_first_ending(timeline, endings, number, limit, np.where(is_last, NONE, following))
     has_ending = number < limit
-    step_times = _to_numbers(timeline.take_times(following))
+    step_times = _to_microseconds(timeline.take_times(following))
     places, times = timeline.places.take(following), step_times
     if has_ending.any():
         of_endings = Places.of_all([ending.place for ending in endings])
@@ -128,7 +129,7 @@ def _find_first_ending(
     shows that the row was still there.
     """
     number = number.copy()
-    created = _equals(timeline.take_operations(following), Operation.CREATE) | (following == NONE)
+    created = has_operation(timeline.take_operations(following), Operation.CREATE) | (following == NONE)
     phase, tx_ids = timeline.places.fields[1][following], timeline.places.tx_ids[following]
     for place, ending in enumerate(endings):
         at = number == place
@@ -145,7 +146,7 @@ def _find_first_ending(
 def _find_unchanged(
     images: Images, ends: _Ends, values: dict[str, pa.Array], incomplete: pa.Array, rules: VersionRules
 ) -> Bools:
-    """Return which images go on with the version of the image before them."""
+    """Return which images continue the version of the image before them."""
     timeline, steps = images.timeline, images.steps
     continues = np.zeros(len(steps), bool)
     if not len(steps):
@@ -153,7 +154,7 @@ def _find_unchanged(
     continues[1:] = (timeline.key[steps[1:]] == timeline.key[steps[:-1]]) & ~ends.ends_life[:-1]
     if rules.tracked is None:
         is_whole = incomplete.is_null().to_numpy(zero_copy_only=False)
-        continues &= _equals(timeline.take_operations(steps), Operation.READ) & is_whole
+        continues &= has_operation(timeline.take_operations(steps), Operation.READ) & is_whole
         continues[1:] &= is_whole[:-1]
     names = values if rules.tracked is None else rules.tracked
     for name in names:
@@ -168,9 +169,9 @@ def _are_same(one: pa.Array, other: pa.Array) -> Bools:
     """Compare element by element. NULL is a value, and so is NaN."""
     if pa.types.is_nested(one.type):
         return np.array([a == b for a, b in zip(one.to_pylist(), other.to_pylist(), strict=True)], bool)
-    same = _to_mask(pc.equal(one, other)) | _to_mask(pc.and_(one.is_null(), other.is_null()))
+    same = as_mask(pc.equal(one, other)) | as_mask(pc.and_(one.is_null(), other.is_null()))
     if pa.types.is_floating(one.type):
-        same |= _to_mask(pc.and_(pc.is_nan(one), pc.is_nan(other)))
+        same |= as_mask(pc.and_(pc.is_nan(one), pc.is_nan(other)))
     return same
 
 
@@ -201,21 +202,21 @@ class _KnownVersions:
             is_open = stored.is_open & (keys != NONE)
             open_version[keys[is_open]] = np.flatnonzero(is_open)
             is_closed = ~stored.is_open & (keys != NONE)
-            np.maximum.at(ended, keys[is_closed], _to_numbers(stored.ends)[is_closed])
+            np.maximum.at(ended, keys[is_closed], _to_microseconds(stored.ends)[is_closed])
         return cls(stored, open_version, ended)
 
 
 def _find_starts(timeline: Timeline, steps: Int64s, known: _KnownVersions) -> tuple[Places, pa.Array, Int64s]:
     """Return place, operation and time of the starts of versions, for stored rows from the history."""
     places, operations = timeline.places.take(steps), timeline.take_operations(steps)
-    times = _to_numbers(timeline.take_times(steps))
+    times = _to_microseconds(timeline.take_times(steps))
     versions = np.where(timeline.is_stored[steps], known.open[timeline.key[steps]], NONE)
     is_known = versions != NONE
     if is_known.any():
         rows = np.where(is_known, versions, 0)
         places = Places.choose(is_known, known.stored.places.take(rows), places)
         operations = pc.if_else(pa.array(is_known), known.stored.operations.take(pa.array(rows)), operations)
-        times = np.where(is_known, _to_numbers(known.stored.starts)[rows], times)
+        times = np.where(is_known, _to_microseconds(known.stored.starts)[rows], times)
     return places, operations, times
 
 
@@ -245,15 +246,5 @@ def _to_timestamps(times: Int64s) -> pa.Array:
     return pa.array(times).cast(pa.timestamp("us", tz="UTC"))
 
 
-def _to_numbers(times: pa.Array) -> Int64s:
-    numbers: Int64s = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).fill_null(0).to_numpy()
-    return numbers
-
-
-def _equals(operations: pa.Array, operation: Operation) -> Bools:
-    return _to_mask(pc.equal(operations, operation.value))
-
-
-def _to_mask(column: pa.Array) -> Bools:
-    mask: Bools = column.fill_null(False).to_numpy(zero_copy_only=False)
-    return mask
+def _to_microseconds(times: pa.Array) -> Int64s:
+    return as_numbers(times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from cdc_lakehouse.fold.arrays import Bools, Int64s
 from cdc_lakehouse.fold.inputs import Clearings, Events, StoredRows, Tombstones
 from cdc_lakehouse.fold.key_groups import number_keys
-from cdc_lakehouse.fold.places import FIELDS, Bools, Int64s, Places
+from cdc_lakehouse.fold.places import FIELDS, Places
 from cdc_lakehouse.lake.place import Place
 
 NONE = -1
@@ -31,7 +32,7 @@ class Timeline:
     key: Int64s
     """Number of the step's key, ascending."""
     row: Int64s
-    """Where the step's values are: in the stored rows or, with a higher number, in the events."""
+    """Number of the row with the step's values: stored rows are numbered first, then events."""
     places: Places
     is_stored: Bools
     is_image: Bools
@@ -111,18 +112,20 @@ def arrange(
     """
     kinds = events.key.type
     parts = (_cast_key(stored.key, kinds), _cast_key(tombstones.key, kinds), events.key)
-    (stored_key, buried_key, event_key), count = number_keys(*parts)
+    (stored_key, tombstone_key, event_key), count = number_keys(*parts)
     oldest_first = np.lexsort(tombstones.places.fields[::-1])
-    is_stale = ~_is_newer(events, stored.places, _index(stored_key, np.arange(len(stored)), count)[event_key])
-    is_stale |= _is_buried(
-        events, tombstones, _index(buried_key[oldest_first], oldest_first, count)[event_key]
+    is_stale = ~_is_newer(
+        events, stored.places, _index_by_key(stored_key, np.arange(len(stored)), count)[event_key]
+    )
+    is_stale |= _is_before_tombstone(
+        events, tombstones, _index_by_key(tombstone_key[oldest_first], oldest_first, count)[event_key]
     )
     is_stale |= is_before(clearings.applied, events.places)
     kept = np.flatnonzero(~is_stale)
     places = stored.places.followed_by(events.places.take(kept))
     is_stored = np.arange(len(places)) < len(stored)
     keys = np.concatenate([stored_key, event_key[kept]])
-    order = _sort(keys, is_stored, places)
+    order = _sort_steps(keys, is_stored, places)
     order = order[~_is_repeated(keys[order], places.take(order))]
     timeline = _make_timeline(
         events,
@@ -142,7 +145,7 @@ def _cast_key(key: pa.StructArray, type_: pa.StructType) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, names=[field.name for field in type_])
 
 
-def _index(keys: Int64s, rows: Int64s, count: int) -> Int64s:
+def _index_by_key(keys: Int64s, rows: Int64s, count: int) -> Int64s:
     """Return for each of `count` keys its row, the last one of several, or `NONE`."""
     index = np.full(count, NONE, np.int64)
     index[keys] = rows
@@ -157,7 +160,7 @@ def _is_newer(events: Events, places: Places, rows: Int64s) -> Bools:
     return is_newer
 
 
-def _is_buried(events: Events, tombstones: Tombstones, rows: Int64s) -> Bools:
+def _is_before_tombstone(events: Events, tombstones: Tombstones, rows: Int64s) -> Bools:
     """Return which events are older than the tombstone of their key.
 
     The very delete of a tombstone is not: a merge can be killed between the tombstones and silver.
@@ -168,7 +171,7 @@ def _is_buried(events: Events, tombstones: Tombstones, rows: Int64s) -> Bools:
     return is_buried
 
 
-def _sort(keys: Int64s, is_stored: Bools, places: Places) -> Int64s:
+def _sort_steps(keys: Int64s, is_stored: Bools, places: Places) -> Int64s:
     """Return the order of the steps: by key, the stored row first, then by position.
 
     Kafka keeps the order of a key's events, so a stable sort by key is mostly all there is to do.

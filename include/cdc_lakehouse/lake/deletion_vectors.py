@@ -81,7 +81,7 @@ def deleted_rows(vector: DeletionVector, *, read: ReadBytes) -> Rows:
     """Positions in the data file, ascending; `read` gets a path relative to the table."""
     path = vector.path
     data = z85_decoded(vector.place) if path is None else _stored(read(path), vector)
-    rows = _decode(data[: vector.size])
+    rows = _decode_bitmap(data[: vector.size])
     if len(rows) != vector.cardinality:
         raise UnreadableVectorError(f"{len(rows)} deleted rows, the log says {vector.cardinality}")
     return rows
@@ -95,7 +95,7 @@ def write_vectors(deleted: Sequence[Rows], *, write: WriteBytes) -> list[Deletio
     """
     name, file, vectors = uuid.uuid4(), bytearray(_VERSION), []
     for rows in deleted:
-        data, place, offset = _encode(rows), z85_encoded(name.bytes), len(file)
+        data, place, offset = _encode_bitmap(rows), z85_encoded(name.bytes), len(file)
         if len(data) <= _MOST_INLINE_BYTES:
             vectors.append(DeletionVector("i", z85_encoded(data), 0, len(data), len(rows)))
             continue
@@ -138,14 +138,14 @@ def _file_name(name: uuid.UUID) -> str:
     return f"deletion_vector_{name}.bin"
 
 
-def _encode(rows: Rows) -> bytes:
+def _encode_bitmap(rows: Rows) -> bytes:
     bitmap = BitMap64(rows)
     bitmap.run_optimize()
     data: bytes = bitmap.serialize()
     return _MAGIC + data
 
 
-def _decode(data: bytes) -> Rows:
+def _decode_bitmap(data: bytes) -> Rows:
     if data[: len(_MAGIC)] != _MAGIC:
         raise UnreadableVectorError(f"magic number {data[: len(_MAGIC)].hex()}")
     try:

@@ -29,11 +29,11 @@ def statistics_of(rows: pa.Table) -> dict[str, Any]:
     for number, (path, column) in enumerate(_list_leaves(rows)):
         if number == INDEXED_LEAVES:
             break
-        _put(nulls, path, column.null_count)
+        _put_value(nulls, path, column.null_count)
         bounds = _find_bounds(column)
         if bounds is not None:
-            _put(lowest, path, bounds[0])
-            _put(highest, path, bounds[1])
+            _put_value(lowest, path, bounds[0])
+            _put_value(highest, path, bounds[1])
     return {"numRecords": rows.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": nulls}
 
 
@@ -57,7 +57,7 @@ def _list_leaves_of(
         yield from _list_leaves_of((*path, field.name), pc.struct_field(column, field.name))
 
 
-def _put(document: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def _put_value(document: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     *parents, name = path
     for parent in parents:
         document = document.setdefault(parent, {})

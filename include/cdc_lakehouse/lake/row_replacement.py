@@ -7,7 +7,7 @@ little as the transaction is: `tests/spark/test_row_replacement.py` names what i
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,7 +23,16 @@ _SQL = "org.apache.spark.sql"
 _COMMANDS = f"{_SQL}.delta.commands"
 _TOLD_BY_MERGE = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
 """What a table may want to be told of a row that changed: only MERGE does."""
-_VECTORS = "delta.enableDeletionVectors"
+VECTORS = "delta.enableDeletionVectors"
+
+
+def can_replace_rows(properties: Mapping[str, str]) -> bool:
+    """Return whether rows of a table with these properties can leave their files.
+
+    MERGE alone writes the change data and the row ids that a table may ask for.
+    """
+    needs_merge = any(properties.get(name) == "true" for name in _TOLD_BY_MERGE)
+    return properties.get(VECTORS) == "true" and not needs_merge
 
 
 class RowReplacement:
@@ -47,12 +56,7 @@ class RowReplacement:
         except NotSupportedYetError:
             return None
         metadata = json.loads(transaction.java.metadata().json())["metaData"]
-        properties = metadata.get("configuration", {})
-        if properties.get(_VECTORS) != "true" or any(
-            properties.get(each) == "true" for each in _TOLD_BY_MERGE
-        ):
-            return None
-        return cls(session, transaction)
+        return cls(session, transaction) if can_replace_rows(metadata.get("configuration", {})) else None
 
     def refuse_unless_next(self, ledger: Ledger) -> None:
         step = self._delta.versions_of([APPLICATION_ID])[APPLICATION_ID] or 0

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyarrow.fs import FileSystem
 
 from cdc_lakehouse.errors import FileDamagedError
@@ -97,15 +98,22 @@ def kept_rows(file: DataFile, *, filesystem: FileSystem, folder: str) -> np.ndar
     """Return which rows of a file are left; None for all of them."""
     if file.deleted is None:
         return None
+    count = pq.read_metadata(f"{folder}/{file.path}", filesystem=filesystem).num_rows
+    kept = np.ones(count, dtype=bool)
+    kept[read_deleted(file, filesystem=filesystem, folder=folder)] = False
+    return kept
+
+
+def read_deleted(file: DataFile, *, filesystem: FileSystem, folder: str) -> NDArray[np.int64]:
+    """Return the numbers of the rows of a file that are deleted, ascending."""
+    if file.deleted is None:
+        return np.zeros(0, np.int64)
 
     def read(path: str) -> bytes:
         with filesystem.open_input_stream(f"{folder}/{path}") as stream:
             return bytes(stream.read())
 
-    count = pq.read_metadata(f"{folder}/{file.path}", filesystem=filesystem).num_rows
-    kept = np.ones(count, dtype=bool)
-    kept[deleted_rows(file.deleted, read=read)] = False
-    return kept
+    return deleted_rows(file.deleted, read=read).astype(np.int64)
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:

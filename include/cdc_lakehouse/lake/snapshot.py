@@ -30,7 +30,7 @@ _OF_A_FILE = [
     *("add.path", "add.partitionValues", "add.size", "add.modificationTime", "add.stats", "add.tags"),
     *("add.deletionVector", "add.baseRowId", "add.defaultRowCommitVersion", "add.clusteringProvider"),
 ]
-"""Of a checkpoint, as far as it has them. Its parsed statistics may have times that Python does not."""
+"""Columns that a checkpoint may have. Its parsed statistics may have times that Python does not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,13 +126,13 @@ def commit_step(
 
     A second call does nothing and raises `SupersededError`, unless it is this attempt's own.
     """
-    note = _note_of(read, cause)
+    note = _format_note(read, cause)
 
     def stepped() -> None:
         with numbered_statement(session, STEPS_ID, number=read.number + 1, metadata=note):
             statement()
 
-    _prove(stepped, uri, read=read, cause=cause)
+    _prove_step(stepped, uri, read=read, cause=cause)
 
 
 def commit_step_files(
@@ -155,13 +155,13 @@ def commit_step_files(
         if is_changed or (transaction.versions_of([STEPS_ID])[STEPS_ID] or 0) != read.number:
             raise SupersededError(table=cause.table, seq=cause.silver - 1, attempt=cause.attempt)
         number = read.number + 1
-        note = _note_of(read, cause)
+        note = _format_note(read, cause)
         transaction.commit(files, {STEPS_ID: number}, metadata=note, step=number, more=removals)
 
-    _prove(step, uri, read=read, cause=cause)
+    _prove_step(step, uri, read=read, cause=cause)
 
 
-def _note_of(read: Standing, cause: Cause) -> str:
+def _format_note(read: Standing, cause: Cause) -> str:
     """Return what the commit of the next step says about itself."""
     told = {"silver": cause.silver, "behind": cause.behind, "life": cause.life, "made_by": cause.made_by}
     told["rules"] = cause.rules
@@ -170,7 +170,7 @@ def _note_of(read: Standing, cause: Cause) -> str:
     return json.dumps({_NOTE: {"number": read.number + 1, "attempt": cause.attempt, **told}})
 
 
-def _prove(statement: Callable[[], None], uri: str, *, read: Standing, cause: Cause) -> None:
+def _prove_step(statement: Callable[[], None], uri: str, *, read: Standing, cause: Cause) -> None:
     proven(
         statement,
         look=lambda: standing_of(uri),

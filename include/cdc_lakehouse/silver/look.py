@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from cdc_lakehouse.application.application import Application
 from cdc_lakehouse.application.discovered import with_discovered
@@ -121,6 +123,34 @@ class MergeTask:
             status=TableStatus.PLANNED,
             ranges=by_topic(self.work),
             decisions=decisions,
+        )
+
+    def advanced(
+        self,
+        ledger: Ledger,
+        *,
+        seen_through: datetime | None,
+        version: int,
+        rows: int,
+        counts: Mapping[str, int],
+        seconds: Mapping[str, float],
+    ) -> TableResult:
+        """Return the result of a merge whose commit states `ledger` as this version of silver."""
+        age = None if seen_through is None else datetime.now(UTC) - seen_through
+        return TableResult(
+            table=self.table.name,
+            status=TableStatus.ADVANCED,
+            ranges=by_topic(ledger.added),
+            rows=rows,
+            counts=counts,
+            open_cases=self.open_cases,
+            seen_through=ledger.seen_through,
+            lag_seconds=None if age is None else round(age.total_seconds(), 1),
+            lag_offsets=offsets_behind(self.held, ledger, unread=self.unread),
+            seconds=seconds,
+            decisions=ledger.decisions,
+            unproven_source=", ".join(self.unproven) or None,
+            versions={"bronze": self.bronze_version, "silver": version},
         )
 
 

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -18,7 +17,7 @@ from cdc_lakehouse.contract import TableResult, TableStatus
 from cdc_lakehouse.errors import DeletedRowsKeptError
 from cdc_lakehouse.lake.claims import Claim
 from cdc_lakehouse.lake.lag import offsets_behind
-from cdc_lakehouse.lake.ledger import Ledger, by_topic
+from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.spans import offsets_in
 from cdc_lakehouse.lake.state import state_at
@@ -225,11 +224,10 @@ def _told(
     task: MergeTask, *, changes: Changes, result: MergeResult, ledger: Ledger, seconds: Mapping[str, float]
 ) -> TableResult:
     facts = changes.facts
-    seen = facts.seen_through
-    return TableResult(
-        table=task.table.name,
-        status=TableStatus.ADVANCED,
-        ranges=by_topic(ledger.added),
+    merged = task.advanced(
+        ledger,
+        seen_through=facts.seen_through,
+        version=result.version,
         rows=result.inserted + result.updated + result.deleted,
         counts={
             "read": facts.read,
@@ -250,13 +248,6 @@ def _told(
             **({} if changes.outside is None else {"rows_outside": changes.outside}),
             **({"columns_dropped": len(changes.work.dropped.new)} if changes.work.dropped.new else {}),
         },
-        errors_by_code=facts.errors_by_code,
-        open_cases=task.open_cases,
-        seen_through=ledger.seen_through,
-        lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
-        lag_offsets=offsets_behind(task.held, ledger, unread=task.unread),
         seconds=seconds,
-        decisions=ledger.decisions,
-        unproven_source=", ".join(task.unproven) or None,
-        versions={"bronze": task.bronze_version, "silver": result.version},
     )
+    return replace(merged, errors_by_code=facts.errors_by_code)

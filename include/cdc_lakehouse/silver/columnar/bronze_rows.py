@@ -9,14 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from cdc_lakehouse.fold.arrays import Bools, Int64s, as_mask
 from cdc_lakehouse.fold.inputs import EPOCH
-from cdc_lakehouse.fold.places import Bools, Int64s
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.ledger import Ledger, Ranges, first_incarnations, incarnation_of, topic_of
 from cdc_lakehouse.lake.progress import Progress, Span
-from cdc_lakehouse.lake.rows import conform, naming_damage, nullable_schema
+from cdc_lakehouse.lake.rows import conform, naming_damage, nullable_schema, read_deleted
 from cdc_lakehouse.lake.snapshot import DataFile, Snapshot
-from cdc_lakehouse.silver.columnar.stored_rows import read_deleted
 
 _COLUMNS = (
     *("topic", "partition", "offset", "topic_id", "value_schema_id", "op", "position"),
@@ -54,7 +53,7 @@ class _Range:
         self._partition, self._span = partition, span
         self._epochs = progress.epochs
         self._is_unnamed = is_unnamed
-        """Whether rows without a topic id, of the first release, belong to this incarnation."""
+        """True if rows without a topic id, of the first release, belong to this incarnation."""
 
     def may_be_in(self, file: DataFile) -> bool:
         """Return False where the statistics of a file exclude all of the offsets."""
@@ -73,10 +72,10 @@ class _Range:
         offsets = rows["offset"].to_numpy()
         mask: Bools = (offsets >= self._span[0]) & (offsets < self._span[1])
         mask &= rows["partition"].to_numpy() == self._partition
-        mask &= _as_mask(pc.equal(rows["topic"], self._topic))
+        mask &= as_mask(pc.equal(rows["topic"], self._topic))
         if "topic_id" in rows.column_names:
-            is_named = _as_mask(pc.equal(rows["topic_id"], self._incarnation))
-            mask &= is_named | _as_mask(rows["topic_id"].is_null()) if self._is_unnamed else is_named
+            is_named = as_mask(pc.equal(rows["topic_id"], self._incarnation))
+            mask &= is_named | as_mask(rows["topic_id"].is_null()) if self._is_unnamed else is_named
         elif not self._is_unnamed:
             mask[:] = False
         return mask
@@ -95,13 +94,13 @@ def _read_file(
     filesystem, folder = filesystem_of(snapshot.uri)
     with naming_damage(snapshot.uri, file), filesystem.open_input_file(f"{folder}/{file.path}") as stream:
         parquet = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
-        deleted, start = read_deleted(snapshot.uri, file), 0
+        deleted, start = read_deleted(file, filesystem=filesystem, folder=folder), 0
         present = [name for name in schema.names if name in parquet.schema_arrow.names]
         for group in range(parquet.metadata.num_row_groups):
             count = parquet.metadata.row_group(group).num_rows
             if _may_have_offsets(parquet, group, ranges):
                 rows = conform(parquet.read_row_group(group, columns=present), schema)
-                yield from _select(rows, ranges, ~np.isin(np.arange(start, start + count), deleted))
+                yield from _select_rows(rows, ranges, ~np.isin(np.arange(start, start + count), deleted))
             start += count
 
 
@@ -113,14 +112,9 @@ def _may_have_offsets(parquet: pq.ParquetFile, group: int, ranges: list[_Range])
     return any(each.covers(facts.min, facts.max) for each in ranges)
 
 
-def _select(rows: pa.Table, ranges: list[_Range], is_live: Bools) -> Iterator[pa.Table]:
+def _select_rows(rows: pa.Table, ranges: list[_Range], is_live: Bools) -> Iterator[pa.Table]:
     for each in ranges:
         mask = each.contains(rows) & is_live
         if mask.any():
             found = rows.filter(pa.array(mask))
             yield found.append_column(EPOCH, pa.array(each.find_epochs(found["offset"].to_numpy())))
-
-
-def _as_mask(column: pa.ChunkedArray) -> Bools:
-    mask: Bools = column.fill_null(False).to_numpy()
-    return mask

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdc_lakehouse.debezium.operations import ERASED, ROW_OPERATIONS, Operation
+from cdc_lakehouse.fold.arrays import Bools, Int64s, as_mask, as_numbers, has_operation
 from cdc_lakehouse.fold.inputs import EPOCH
-from cdc_lakehouse.fold.places import Bools, Int64s
 from cdc_lakehouse.lake.applied import NewestWriter, Reached
 from cdc_lakehouse.lake.instants import instant
 from cdc_lakehouse.silver.examine import SNAPSHOT_ENDS, WorkFacts
@@ -25,13 +25,13 @@ def examine_plain_rows(rows: pa.Table) -> WorkFacts | None:
     or a position, an unknown operation, a truncate, or the end of a snapshot.
     """
     op = rows["op"].combine_chunks()
-    has_op = _as_mask(op.is_valid())
-    is_row = _as_mask(pc.is_in(op, pa.array(sorted(ROW_OPERATIONS))))
-    is_known = ~has_op | _as_mask(pc.is_in(op, pa.array(sorted(_KNOWN))))
+    has_op = as_mask(op.is_valid())
+    is_row = as_mask(pc.is_in(op, pa.array(sorted(ROW_OPERATIONS))))
+    is_known = ~has_op | as_mask(pc.is_in(op, pa.array(sorted(_KNOWN))))
     if (
         rows["decode_error"].null_count < len(rows)
         or not is_known.all()
-        or _as_mask(pc.equal(op, ERASED)).any()
+        or as_mask(pc.equal(op, ERASED)).any()
     ):
         return None
     if "key" not in rows.column_names:
@@ -68,17 +68,17 @@ class _Events:
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
         position, source = rows["position"].combine_chunks(), rows["source"].combine_chunks()
-        self.epoch = _to_numbers(rows[EPOCH])
-        self.phase, self.commit = (_to_numbers(position.field(name)) for name in ("phase", "commit"))
-        self._is_streamed = _to_numbers(position.field("streamed")) == 1
-        self._offset = _to_numbers(rows["offset"])
+        self.epoch = as_numbers(rows[EPOCH])
+        self.phase, self.commit = (as_numbers(position.field(name)) for name in ("phase", "commit"))
+        self._is_streamed = as_numbers(position.field("streamed")) == 1
+        self._offset = as_numbers(rows["offset"])
         self._tx_id, self._has_tx = (
-            _to_numbers(source.field("tx_id")),
-            _as_mask(source.field("tx_id").is_valid()),
+            as_numbers(source.field("tx_id")),
+            as_mask(source.field("tx_id").is_valid()),
         )
         self._snapshot = source.field("snapshot")
-        self.lacks_any = _as_mask(pc.greater(pc.list_value_length(rows["unavailable"]), 0))
-        places = [_encode(rows["topic"]), _to_numbers(rows["partition"]), self.epoch]
+        self.lacks_any = as_mask(pc.greater(pc.list_value_length(rows["unavailable"]), 0))
+        places = [_encode(rows["topic"]), as_numbers(rows["partition"]), self.epoch]
         self._partition = _number_rows(places)
 
     @property
@@ -87,7 +87,7 @@ class _Events:
 
     @property
     def ends_snapshot(self) -> bool:
-        ends = _as_mask(pc.is_in(self._snapshot, pa.array(SNAPSHOT_ENDS)))
+        ends = as_mask(pc.is_in(self._snapshot, pa.array(SNAPSHOT_ENDS)))
         return bool((ends & (self.phase == 0)).any())
 
     @property
@@ -97,7 +97,7 @@ class _Events:
         return tuple(sorted(names)) if self.lacks_any.any() else ()
 
     def has_op(self, operation: Operation) -> Bools:
-        return _as_mask(pc.equal(self._rows["op"], operation.value))
+        return has_operation(self._rows["op"], operation)
 
     def find_ends(self) -> tuple[Reached | None, Reached | None]:
         """Return the lowest and the highest epoch with the commit before the event."""
@@ -179,13 +179,3 @@ def _reduce_max(values: Int64s, groups: Int64s) -> Int64s:
 def _encode(column: pa.ChunkedArray) -> Int64s:
     codes: Int64s = column.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
     return codes.astype(np.int64)
-
-
-def _to_numbers(column: pa.Array | pa.ChunkedArray) -> Int64s:
-    numbers: Int64s = column.fill_null(0).to_numpy(zero_copy_only=False)
-    return numbers.astype(np.int64)
-
-
-def _as_mask(column: pa.Array | pa.ChunkedArray) -> Bools:
-    mask: Bools = column.fill_null(False).to_numpy(zero_copy_only=False)
-    return mask

@@ -18,7 +18,8 @@ from cdc_lakehouse.lake.delta_transaction import DataFile, removal_of
 from cdc_lakehouse.lake.file_statistics import statistics_of, with_wide_bounds
 from cdc_lakehouse.lake.filesystem import filesystem_of, sync_file
 from cdc_lakehouse.lake.parquet_files import ROW_GROUP_ROWS, OpenParquetFile, ParquetLayout
-from cdc_lakehouse.silver.columnar.stored_rows import FoundRows, read_deleted
+from cdc_lakehouse.lake.rows import read_deleted
+from cdc_lakehouse.silver.columnar.stored_rows import FoundRows
 
 _ROWS_PER_FILE = 4_000_000
 
@@ -93,7 +94,9 @@ def _list_leaves_of(path: str, type_: pa.DataType) -> Iterator[str]:
 
 def _join_deleted(uri: str, found: FoundRows) -> Rows:
     """Return the rows of a file that are gone with those that were before."""
-    return np.union1d(read_deleted(uri, found.file), found.rows).astype(np.uint64)
+    filesystem, folder = filesystem_of(uri)
+    deleted = read_deleted(found.file, filesystem=filesystem, folder=folder)
+    return np.union1d(deleted, found.rows).astype(np.uint64)
 
 
 def _write_durably(uri: str, data: bytes) -> None:

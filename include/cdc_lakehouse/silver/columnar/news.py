@@ -45,6 +45,10 @@ def read_news(lake: Lake, task: MergeTask) -> News:
     if bronze is None or not {"key", "after"} <= set(bronze.schema.names):
         raise GeneralMergeNeededError("bronze has no keys yet")
     columns = _columns_of(bronze)
+    if any(pa.types.is_floating(column.type) for column in columns.key):
+        raise GeneralMergeNeededError(
+            "a key of floating numbers, whose zeros and NaNs Spark compares as values"
+        )
     rows = read_work(bronze, task.work, held=task.held)
     facts = examine_plain_rows(rows)
     if facts is None:

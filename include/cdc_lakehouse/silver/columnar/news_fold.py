@@ -19,6 +19,7 @@ from cdc_lakehouse.fold.places import FIELDS
 from cdc_lakehouse.fold.row_versions import VersionRules, cut_versions
 from cdc_lakehouse.fold.timeline import Timeline, arrange
 from cdc_lakehouse.lake.names import Lake
+from cdc_lakehouse.lake.row_replacement import can_replace_rows
 from cdc_lakehouse.lake.rows import nullable_schema
 from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot, snapshot_at
 from cdc_lakehouse.lake.state import is_there
@@ -28,6 +29,7 @@ from cdc_lakehouse.silver.columnar.news import GeneralMergeNeededError, News
 from cdc_lakehouse.silver.columnar.stored_rows import FoundRows, find_rows
 from cdc_lakehouse.silver.history.upkeep import RULES
 from cdc_lakehouse.silver.look import MergeTask
+from cdc_lakehouse.silver.writing.merge_plan import DELETED
 
 VERSION_COLUMNS = (
     *("_cdc_op", "_cdc_from", "_cdc_to", "_cdc_from_ts", "_cdc_to_ts"),
@@ -37,16 +39,12 @@ _POSITION = pa.struct([(name, pa.int64()) for name in FIELDS])
 _PLACE = {"_cdc_position": _POSITION, "_cdc_tx_id": pa.int64()}
 _TOMBSTONE = (*_PLACE, "_cdc_commit_ts")
 _SYSTEM = ("_cdc_op", *_TOMBSTONE, "_cdc_incomplete")
-_DELETED = "_cdc_deleted"
-_VECTORS = "delta.enableDeletionVectors"
-_TOLD_BY_MERGE = ("delta.enableChangeDataFeed", "delta.enableRowTracking")
-"""What a table may want to know about each changed row: only MERGE writes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryChanges:
     read: Standing
-    """Where the history stood."""
+    """State of the history that was read."""
     keys: Sequence[str]
     found: Sequence[FoundRows]
     """Open versions that `rows` replace."""
@@ -110,11 +108,10 @@ def in_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _refuse_other_columns(silver: Snapshot, columns: TableColumns, *, deletes: Deletes) -> None:
     """Raise unless silver has exactly the columns of bronze, in their types, and those of the project."""
-    system = {*_SYSTEM, *([_DELETED] if deletes is Deletes.SOFT else [])}
+    system = {*_SYSTEM, *([DELETED] if deletes is Deletes.SOFT else [])}
     if not _has_columns(silver, columns, system=system):
         raise GeneralMergeNeededError("columns that silver does not have, or not in their types")
-    properties = properties_of(silver.uri)
-    if properties.get(_VECTORS) != "true" or any(properties.get(name) == "true" for name in _TOLD_BY_MERGE):
+    if not can_replace_rows(properties_of(silver.uri)):
         raise GeneralMergeNeededError("properties of silver")
 
 
@@ -171,7 +168,7 @@ def _cut_history(
     if snapshot is None or not is_level or read.life != life_of(silver.uri) or read.rules != RULES:
         raise GeneralMergeNeededError("a history that is not level with silver")
     has_columns = _has_columns(snapshot, news.columns, system=VERSION_COLUMNS)
-    if not has_columns or properties_of(uri).get(_VECTORS) != "true":
+    if not has_columns or not can_replace_rows(properties_of(uri)):
         raise GeneralMergeNeededError("other columns or properties of the history")
     keys = [column.name for column in news.columns.key]
     names = [*keys, *VERSION_COLUMNS]

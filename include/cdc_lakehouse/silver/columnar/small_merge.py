@@ -16,15 +16,13 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from cdc_lakehouse.application.application import Application
-from cdc_lakehouse.contract import TableResult, TableStatus
+from cdc_lakehouse.contract import TableResult
 from cdc_lakehouse.errors import SupersededError
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
-from cdc_lakehouse.lake.lag import offsets_behind
-from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger, by_topic
+from cdc_lakehouse.lake.ledger import APPLICATION_ID, Ledger
 from cdc_lakehouse.lake.names import Lake
 from cdc_lakehouse.lake.rows import nullable_schema
 from cdc_lakehouse.lake.snapshot import newest_snapshot
@@ -61,7 +59,7 @@ def merge_small(application: Application, task: MergeTask) -> TableResult | None
     refuse_changed(application, task)
     ledger, claim = plan_ledger(application, task, news)
     read = time.monotonic()
-    _write(application, task, changes, ledger, cause=cause)
+    _commit_changes(application, task, changes, ledger, cause=cause)
     seconds = {"read": round(read - started, 3), "merge": round(time.monotonic() - read, 3)}
     logger.info("merge committed", extra={"seq": ledger.seq, "events": news.facts.events})
     return replace(_to_result(task, news.facts, changes, ledger, seconds=seconds), **claim)
@@ -115,7 +113,7 @@ def _refuse_other_tombstones(lake: Lake, task: MergeTask, changes: RowChanges, c
         raise GeneralMergeNeededError("tombstones with other columns")
 
 
-def _write(
+def _commit_changes(
     application: Application, task: MergeTask, changes: RowChanges, ledger: Ledger, *, cause: Cause
 ) -> None:
     """Commit history and tombstones, then silver with its ledger.
@@ -125,7 +123,7 @@ def _write(
     if changes.history is not None:
         _keep_history(application, task, changes.history, cause=cause)
     if len(changes.tombstones):
-        _bury(application, task, changes, cause=cause)
+        _write_tombstones(application, task, changes, cause=cause)
     uri, session = changes.silver.uri, application.spark.isolated(small=True)
     files = write_rows(uri, changes.rows, keys=changes.keys, attempt=application.attempt)
     removals = delete_rows(uri, changes.found)
@@ -151,8 +149,10 @@ def _keep_history(
     commit_step_files(session, uri, files, removals=removals, read=history.read, cause=cause)
 
 
-def _bury(application: Application, task: MergeTask, changes: RowChanges, *, cause: Cause) -> None:
-    """Keep where keys were deleted."""
+def _write_tombstones(
+    application: Application, task: MergeTask, changes: RowChanges, *, cause: Cause
+) -> None:
+    """Commit the places at which keys were deleted."""
     uri = application.lake.tombstones(task.table.name)
     read, session = standing_of(uri), application.spark.isolated(small=True)
     files = write_rows(uri, changes.tombstones, keys=changes.keys, attempt=application.attempt)
@@ -162,32 +162,20 @@ def _bury(application: Application, task: MergeTask, changes: RowChanges, *, cau
 def _to_result(
     task: MergeTask, facts: WorkFacts, changes: RowChanges, ledger: Ledger, *, seconds: Mapping[str, float]
 ) -> TableResult:
-    seen = facts.seen_through
-    return TableResult(
-        table=task.table.name,
-        status=TableStatus.ADVANCED,
-        ranges=by_topic(ledger.added),
+    return task.advanced(
+        ledger,
+        seen_through=facts.seen_through,
+        version=changes.silver.version + 1,
         rows=changes.inserted + changes.updated + changes.deleted,
         counts={
             "read": facts.read,
             "events": facts.events,
             "ignored": facts.ignored,
-            "undecodable": 0,
-            "truncates": 0,
-            "parked": 0,
-            "refused": 0,
-            "decoded_again": 0,
+            **dict.fromkeys(("undecodable", "truncates", "parked", "refused", "decoded_again"), 0),
             "late_offsets": 0,
             "rows_inserted": changes.inserted,
             "rows_updated": changes.updated,
             "rows_deleted": changes.deleted,
         },
-        open_cases=task.open_cases,
-        seen_through=ledger.seen_through,
-        lag_seconds=None if seen is None else round((datetime.now(UTC) - seen).total_seconds(), 1),
-        lag_offsets=offsets_behind(task.held, ledger, unread=task.unread),
         seconds=seconds,
-        decisions=ledger.decisions,
-        unproven_source=", ".join(task.unproven) or None,
-        versions={"bronze": task.bronze_version, "silver": changes.silver.version + 1},
     )

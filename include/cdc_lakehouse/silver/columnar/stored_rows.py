@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from cdc_lakehouse.fold.arrays import Bools, Int64s
 from cdc_lakehouse.fold.key_groups import number_keys
-from cdc_lakehouse.fold.places import Bools, Int64s
-from cdc_lakehouse.lake.deletion_vectors import deleted_rows
 from cdc_lakehouse.lake.filesystem import filesystem_of
-from cdc_lakehouse.lake.rows import conform, naming_damage, nullable_schema
+from cdc_lakehouse.lake.rows import conform, naming_damage, nullable_schema, read_deleted
 from cdc_lakehouse.lake.snapshot import DataFile, Snapshot
 
 
@@ -106,10 +105,10 @@ def _find_in_file(
     numbers, keys, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [schemas[1].empty_table()]
     with naming_damage(snapshot.uri, file), filesystem.open_input_file(f"{folder}/{file.path}") as stream:
         parquet = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
-        deleted = read_deleted(snapshot.uri, file)
+        deleted = read_deleted(file, filesystem=filesystem, folder=folder)
         for group, start, candidates in _row_groups(parquet, wanted):
             key_columns = _read_columns(parquet, group, schemas[0])
-            rows, matched = _match(key_columns, wanted.keys, candidates)
+            rows, matched = _match_keys(key_columns, wanted.keys, candidates)
             is_live = ~np.isin(rows + start, deleted)
             rows, matched = rows[is_live], matched[is_live]
             if len(rows):
@@ -118,19 +117,6 @@ def _find_in_file(
                 values.append(_read_columns(parquet, group, schemas[1]).take(pa.array(rows)))
         count = parquet.metadata.num_rows
     return FoundRows(file, count, np.concatenate(numbers), np.concatenate(keys), pa.concat_tables(values))
-
-
-def read_deleted(uri: str, file: DataFile) -> Int64s:
-    """Return the numbers of the rows of a file that are deleted, ascending."""
-    if file.deleted is None:
-        return np.zeros(0, np.int64)
-    filesystem, folder = filesystem_of(uri)
-
-    def read(path: str) -> bytes:
-        with filesystem.open_input_stream(f"{folder}/{path}") as stream:
-            return bytes(stream.read())
-
-    return deleted_rows(file.deleted, read=read).astype(np.int64)
 
 
 def _row_groups(parquet: pq.ParquetFile, wanted: _WantedKeys) -> Iterator[tuple[int, int, Int64s]]:
@@ -159,14 +145,14 @@ def _read_columns(parquet: pq.ParquetFile, group: int, schema: pa.Schema) -> pa.
     return conform(parquet.read_row_group(group, columns=present), schema)
 
 
-def _match(rows: pa.Table, wanted: pa.StructArray, candidates: Int64s) -> tuple[Int64s, Int64s]:
+def _match_keys(rows: pa.Table, wanted: pa.StructArray, candidates: Int64s) -> tuple[Int64s, Int64s]:
     """Return which rows have one of the candidates as their key, ascending, and which one each has."""
     first = rows.column(0).combine_chunks()
     keys = wanted.take(pa.array(candidates))
     if rows.num_columns == 1 and pa.types.is_integer(first.type) and not first.null_count:
         values = first.to_numpy()
         if len(values) < 2 or (values[1:] > values[:-1]).all():
-            return _search(values, keys.field(0), candidates)
+            return _search_sorted(values, keys.field(0), candidates)
     numbers = pc.index_in(first, value_set=pc.unique(keys.field(0)))
     possible = np.flatnonzero(numbers.is_valid().to_numpy(zero_copy_only=False))
     if not len(possible):
@@ -180,7 +166,7 @@ def _match(rows: pa.Table, wanted: pa.StructArray, candidates: Int64s) -> tuple[
     return possible[matched >= 0], matched[matched >= 0]
 
 
-def _search(values: Int64s, keys: pa.Array, candidates: Int64s) -> tuple[Int64s, Int64s]:
+def _search_sorted(values: Int64s, keys: pa.Array, candidates: Int64s) -> tuple[Int64s, Int64s]:
     """Return the rows of sorted values that are one of the keys."""
     is_valid = keys.is_valid().to_numpy(zero_copy_only=False)
     numbers, candidates = keys.drop_null().to_numpy(), candidates[is_valid]

@@ -11,11 +11,10 @@ from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, S
 from cdc_lakehouse.config.models import Deletes
 from cdc_lakehouse.lake.delta_transaction import NTZ
 from cdc_lakehouse.lake.names import literal, quoted
+from cdc_lakehouse.lake.row_replacement import VECTORS
 from cdc_lakehouse.lake.tables import allow_timestamps, properties_of
 from cdc_lakehouse.silver.schema.evolution import SYSTEM_PREFIX, ChangeKind, ColumnChange
 from cdc_lakehouse.silver.writing.merge_plan import DELETED, INCOMPLETE
-
-_VECTORS = "delta.enableDeletionVectors"
 
 
 def silver_properties(*, vectors: bool) -> dict[str, str]:
@@ -23,14 +22,14 @@ def silver_properties(*, vectors: bool) -> dict[str, str]:
 
     Not the widening of types: some readers refuse a table that may widen, so it comes with the first time.
     """
-    return {_VECTORS: "true"} if vectors else {}
+    return {VECTORS: "true"} if vectors else {}
 
 
 def switch_vectors(session: SparkSession, uri: str, *, on: bool) -> None:
     """For the merges to come: what is marked as gone already stays marked. A second call changes nothing."""
-    if (properties_of(uri).get(_VECTORS) == "true") is not on:
+    if (properties_of(uri).get(VECTORS) == "true") is not on:
         table, value = quoted("delta", uri), literal(str(on).lower())
-        session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({literal(_VECTORS)} = {value})")
+        session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({literal(VECTORS)} = {value})")
 
 
 _SYSTEM = ("_cdc_op", "_cdc_position", "_cdc_tx_id", "_cdc_commit_ts")
