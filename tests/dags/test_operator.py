@@ -1,9 +1,7 @@
 """The operator against a real child process that stands in for spark-submit."""
 
 import json
-import re
 import stat
-import subprocess
 import threading
 import time
 from datetime import datetime
@@ -174,32 +172,6 @@ def test_the_job_does_not_inherit_airflows_own_secrets(monkeypatch):
     assert [name for name in environ if name.startswith("CDC_LAKEHOUSE_CONN_")] == [
         "CDC_LAKEHOUSE_CONN_STORAGE"
     ]
-
-
-@pytest.mark.parametrize(
-    ("job", "flags"), [(Job.OPTIMIZE, "-XX:TieredStopAtLevel=4 -Dmine=1"), (Job.VACUUM, "-Dmine=1")]
-)
-def test_only_a_job_that_rewrites_files_compiles_with_c2(monkeypatch, job, flags):
-    monkeypatch.setenv("_JAVA_OPTIONS", "-Dmine=1")
-    script(**{job.value: played(result(job, idle("orders"), idle("customers")))})
-
-    operator(job).execute(context())
-
-    assert call_of(job)["environ"]["_JAVA_OPTIONS"] == flags
-
-
-def test_the_flag_for_c2_overrules_the_flags_of_a_quick_start(monkeypatch):
-    monkeypatch.setenv("_JAVA_OPTIONS", "-XX:TieredStopAtLevel=4")
-    quick_start = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
-
-    flags = subprocess.run(
-        ["java", *quick_start, "-XX:+PrintFlagsFinal", "-version"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-
-    assert re.search(r"TieredStopAtLevel +=(.+)", flags)[1].split()[0] == "4"  # type: ignore[index]
 
 
 def test_the_result_lies_in_a_private_folder_that_is_removed():

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,21 +17,23 @@ from chain import Chain  # type: ignore[import-not-found]
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from orders import ORDERS, SOURCE, know, notes, order, planned  # type: ignore[import-not-found]
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.contract import Job, TableResult, TableStatus
 from cdc_lakehouse.errors import ForeignCommitError, ForeignRowsError
 from cdc_lakehouse.lake.health import health_in, health_of
 from cdc_lakehouse.lake.ledger import Ledger
-from cdc_lakehouse.lake.snapshot import newest_snapshot
+from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot
 from cdc_lakehouse.lake.state import TableState, foreign_name, look_into, read_state
 from cdc_lakehouse.lake.tables import properties_of
 from cdc_lakehouse.maintenance import optimize as optimize_module
 from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.job import optimize_tables, vacuum_tables
 from cdc_lakehouse.maintenance.memory import Memory, read_memories, write_memories
-from cdc_lakehouse.maintenance.optimize import optimize
-from cdc_lakehouse.maintenance.plan import OptimizePlan, VacuumKind, plan_optimize
+from cdc_lakehouse.maintenance.optimize import Packed, optimize
+from cdc_lakehouse.maintenance.plan import OptimizePlan, VacuumKind, fill_bins, plan_optimize
 from cdc_lakehouse.maintenance.restate import DEEP
 from cdc_lakehouse.maintenance.vacuum import vacuum
 
@@ -53,6 +56,7 @@ def small_files(template: Chain, tmp_path: Path) -> Chain:
     return template.copied_to(tmp_path)
 
 
+ATTEMPT = "20261120T080000Z-00000001"
 KEPT = {0: "changed", **dict.fromkeys(range(2, 8), "first")}
 
 
@@ -152,7 +156,7 @@ def test_a_table_that_gives_way_for_a_week_is_red_and_one_optimize_heals_it(many
     write_memories(lake.maintenance("optimize", "orders"), {"bronze/cases/orders": week})
 
     with monkeypatch.context() as patch:
-        patch.setattr(optimize_module, "_is_done", lambda *_: False)
+        patch.setattr(optimize_module, "_commit_unchanged", lambda *_: [])
         blocked = optimized(many_files)
     healed = optimized(many_files)
 
@@ -164,7 +168,7 @@ def test_a_table_that_gives_way_for_a_week_is_red_and_one_optimize_heals_it(many
 
 
 def test_the_first_nights_on_which_a_table_gives_way_are_green(many_files, monkeypatch):
-    monkeypatch.setattr(optimize_module, "_is_done", lambda *_: False)
+    monkeypatch.setattr(optimize_module, "_commit_unchanged", lambda *_: [])
 
     results = [optimized(many_files), optimized(many_files)]
 
@@ -173,45 +177,35 @@ def test_the_first_nights_on_which_a_table_gives_way_are_green(many_files, monke
 
 
 @pytest.fixture
-def forty_files(engine, tmp_path) -> tuple[str, OptimizePlan]:
-    """A table of forty files of one row each, and a plan that packs two of them per commit."""
+def forty_files(engine, tmp_path) -> tuple[Snapshot, OptimizePlan]:
+    """A table of forty files of one row each, and a plan that makes one of two, eight times per commit."""
     uri = (tmp_path / "forty").as_uri()
     engine.session().range(0, 40, 1, 40).write.format("delta").save(uri)
     snapshot = newest_snapshot(uri)
     assert snapshot is not None
-    largest = max(file.size for file in snapshot.files)
-    plan = PairByPair(2 * largest, 2 * largest, 40, 20, 0, 0, 0)
-    return uri, plan
-
-
-class PairByPair(OptimizePlan):
-    """A commit for each file that is written."""
-
-    @property
-    def batch_bytes(self) -> int:
-        return self.target_bytes
+    bins = fill_bins(snapshot.files, target_bytes=2 * max(file.size for file in snapshot.files))
+    return snapshot, replace(plan_optimize(snapshot.files), bins=bins)
 
 
 def test_each_batch_of_optimize_is_a_commit_of_its_own(engine, forty_files):
-    uri, plan = forty_files
+    snapshot, plan = forty_files
 
-    packed = optimize(engine.isolated(), uri, plan, version=0)
+    packed = optimize(engine.isolated(), snapshot, plan, attempt=ATTEMPT)
 
-    assert (packed.removed, packed.added, packed.commits, packed.gave_way) == (40, 20, 20, False)
+    assert packed == Packed(40, 20, sum(file.size for file in snapshot.files), commits=3)
 
 
-def test_a_commit_beside_optimize_costs_it_one_batch(engine, forty_files):
-    uri, plan = forty_files
+def test_a_file_that_another_commit_changed_costs_optimize_its_bin(engine, forty_files):
+    snapshot, plan = forty_files
 
     with ThreadPoolExecutor(1) as pool:
-        beside = pool.submit(delete_a_row_of_a_later_batch, uri)
-        packed = optimize(engine.isolated(), uri, plan, version=0)
+        beside = pool.submit(delete_a_row_of_a_later_batch, snapshot.uri)
+        packed = optimize(engine.isolated(), snapshot, plan, attempt=ATTEMPT)
 
     deleted = beside.result(timeout=0)
-    left = {row["id"] for row in engine.session().read.format("delta").load(uri).collect()}
+    left = {row["id"] for row in engine.session().read.format("delta").load(snapshot.uri).collect()}
     assert left == set(range(40)) - {deleted}
-    assert not packed.gave_way
-    assert packed.removed >= 38
+    assert (packed.gave_way, packed.removed, packed.added, packed.commits) == (True, 38, 19, 3)
 
 
 def delete_a_row_of_a_later_batch(uri: str) -> int:
@@ -239,12 +233,96 @@ def test_hidden_rows_above_their_share_are_taken_out_of_a_file_that_is_alone(eng
     snapshot = newest_snapshot(uri)
     assert snapshot is not None
 
-    packed = optimize(engine.isolated(), uri, plan_optimize(snapshot.files), version=snapshot.version)
+    packed = optimize(engine.isolated(), snapshot, plan_optimize(snapshot.files), attempt=ATTEMPT)
 
     health = health_of(uri)
     assert health is not None
     assert (health_in(snapshot).hidden_rows, packed.removed) == (2000, 1)
     assert (health.hidden_rows, health.rows) == (0, 6000)
+
+
+TYPES = {
+    "id": "bigint",
+    "small": "int",
+    "price": "decimal(38, 9)",
+    "day": "date",
+    "at": "timestamp",
+    "local": "timestamp_ntz",
+    "ratio": "double",
+    "flag": "boolean",
+    "raw": "binary",
+    "pair": "struct<one: bigint, other: string>",
+    "names": "array<string>",
+    "bag": "map<string, int>",
+}
+VALUES = {
+    "price": "cast(id as decimal(38, 9)) / 7",
+    "day": "date_add('0001-01-01', cast(id as int) * 300)",
+    "at": "timestamp_micros(-62135596800000000 + id * 1234567890123)",
+    "local": "timestamp_ntz'1500-03-01 00:00:00.000001'",
+    "ratio": "if(id % 10 = 0, double('NaN'), -0.0 * id)",
+    "flag": "if(id % 3 = 0, NULL, id % 2 = 0)",
+    "raw": "cast(concat('x', id) as binary)",
+    "pair": "if(id % 5 = 0, NULL, named_struct('one', id, 'other', repeat('ä', 40)))",
+    "names": "if(id % 4 = 0, NULL, array(NULL, concat('n', id)))",
+    "bag": "map('k', cast(id as int), 'null', NULL)",
+}
+
+
+@pytest.fixture(scope="module")
+def all_types(engine, tmp_path_factory) -> Snapshot:
+    """Five files: of a type that was widened then, without a column that came later, with hidden rows."""
+    uri, session = (tmp_path_factory.mktemp("types") / "all").as_uri(), engine.isolated()
+    columns = ", ".join(f"{name} {'smallint' if name == 'small' else kind}" for name, kind in TYPES.items())
+    session.sql(
+        f"CREATE TABLE delta.`{uri}` ({columns}) USING delta TBLPROPERTIES "
+        "('delta.enableDeletionVectors' = true, 'delta.enableTypeWidening' = true)"
+    )
+    for part in range(5):
+        values = {"small": "cast(id as smallint)", **VALUES}
+        if part == 3:
+            session.sql(f"ALTER TABLE delta.`{uri}` ALTER COLUMN small TYPE int")
+            session.sql(f"ALTER TABLE delta.`{uri}` ADD COLUMN later string")
+        if part >= 3:
+            values |= {"small": "cast(70000 + id as int)", "later": "'later'"}
+        rows = session.range(100 * part, 100 * part + 100, 1, 1)
+        rows = rows.select("id", *(F.expr(value).alias(name) for name, value in values.items()))
+        rows.write.format("delta").mode("append").save(uri)
+    session.sql(f"DELETE FROM delta.`{uri}` WHERE id % 3 = 1").collect()
+    snapshot = newest_snapshot(uri)
+    assert snapshot is not None
+    return snapshot
+
+
+def test_rows_of_all_types_are_the_same_behind_optimize(engine, all_types):
+    session, uri = engine.isolated(), all_types.uri
+    before = rows_as_text(session, uri)
+    plan = plan_optimize(all_types.files)
+
+    packed = optimize(session, all_types, plan, attempt=ATTEMPT)
+
+    assert (packed.removed, packed.added) == (5, 1)
+    assert rows_as_text(session, uri) == before
+    assert rows_as_text(session, uri, "id = 498 AND small > 70000 AND later = 'later'") == before[-1:]
+
+
+def test_a_damaged_file_stops_optimize_before_its_commit_and_is_named(many_files):
+    uri = many_files.lake.bronze("orders")
+    damaged = max(Path(urlsplit(uri).path).glob("*.parquet"), key=lambda path: path.stat().st_size)
+    content = bytearray(damaged.read_bytes())
+    content[100] ^= 1
+    damaged.write_bytes(content)
+
+    result = optimized(many_files)
+
+    assert result.error is not None
+    assert (result.error.code, damaged.name in result.error.sentence) == ("FILE_DAMAGED", True)
+    assert (state_at(uri).version, len(DeltaTable(uri).file_uris())) == (6, 6)
+
+
+def rows_as_text(session: SparkSession, uri: str, condition: str = "true") -> list[str]:
+    rows = session.read.format("delta").load(uri).where(condition).orderBy("id")
+    return [str(row) for row in rows.select(F.to_json(F.struct("*")), F.hex("raw"), "ratio").collect()]
 
 
 def test_vacuum_deletes_what_no_version_within_the_retention_needs(small_files):

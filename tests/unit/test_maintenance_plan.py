@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -84,10 +85,42 @@ def test_a_table_without_files_is_left_alone():
     assert not plan_optimize([]).pays
 
 
-def test_a_conflict_costs_eight_files_at_most():
-    plan = plan_optimize([file(number) for number in range(5)])
+def test_files_of_a_quarter_go_into_bins_of_a_target_each():
+    files = [file(number, size=30 * MIB) for number in range(9)]
 
-    assert plan.batch_bytes == 8 * 128 * MIB
+    assert [[each.path for each in files_of_bin] for files_of_bin in plan_optimize(files).bins] == [
+        [f"{number}.parquet" for number in range(4)],
+        [f"{number}.parquet" for number in range(4, 8)],
+    ]
+
+
+def test_large_files_with_hidden_rows_do_not_part_small_ones():
+    files = [
+        file(number, size=GIB if number % 2 else MIB, hidden=2_000 * (number % 2)) for number in range(10)
+    ]
+
+    bins = plan_optimize(files).bins
+
+    assert sorted(len(each) for each in bins) == [1, 1, 1, 1, 1, 5]
+
+
+def test_a_file_that_nobody_would_join_is_written_again_for_its_hidden_rows_only():
+    assert plan_optimize([file(1, size=GIB), file(2, size=GIB, hidden=2_000)]).bins == (
+        (file(2, size=GIB, hidden=2_000),),
+    )
+
+
+def test_a_table_whose_rows_have_ids_is_left_alone():
+    plan = plan_optimize([file(number) for number in range(5)], has_row_ids=True)
+
+    assert not plan.pays
+    assert plan.reason.startswith("left alone: delta.enableRowTracking needs Delta's own OPTIMIZE; 5 ")
+
+
+def test_one_commit_replaces_eight_bins_at_most():
+    plan = replace(plan_optimize([]), bins=tuple((file(number),) for number in range(17)))
+
+    assert [len(batch) for batch in plan.batches] == [8, 8, 1]
 
 
 @pytest.mark.parametrize(

@@ -296,17 +296,27 @@ class DeltaTransaction:
         actions: list[Mapping[str, Any]] = [file.action() for file in files]
         actions += [{"txn": {"appId": name, "version": number}} for name, number in versions.items()]
         actions += more
-        converters = self._jvm.scala.jdk.javaapi.CollectionConverters
-        in_java = self._jvm.java.util.ArrayList()
-        for action in actions:
-            in_java.add(self._action(action))
         operation = getattr(self._jvm, f"{_DELTA}.DeltaOperations$StreamingUpdate")(
             self._jvm.org.apache.spark.sql.streaming.OutputMode.Append(),
             next(iter(versions), ""),
             step,
             self._jvm.scala.Option.apply(metadata),
         )
-        return int(self._transaction.commit(converters.asScala(in_java).toSeq(), operation))
+        return int(self._transaction.commit(self._to_scala(actions), operation))
+
+    def commit_rewrite(self, actions: Iterable[Mapping[str, Any]]) -> int:
+        """Replace files by others with the same rows, as OPTIMIZE does; the version that this made."""
+        nothing, none = self._to_scala([]), self._jvm.scala.Option.empty()
+        operation = getattr(self._jvm, f"{_DELTA}.DeltaOperations$Optimize")(
+            nothing, nothing, False, none, False
+        )
+        return int(self._transaction.commit(self._to_scala(actions), operation))
+
+    def _to_scala(self, actions: Iterable[Mapping[str, Any]]) -> JavaObject:
+        in_java = self._jvm.java.util.ArrayList()
+        for action in actions:
+            in_java.add(self._action(action))
+        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(in_java).toSeq()
 
     @property
     def _jvm(self) -> JVMView:

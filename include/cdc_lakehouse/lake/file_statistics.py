@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -23,18 +25,65 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 def statistics_of(rows: pa.Table) -> dict[str, Any]:
     """Return the number of rows, and the lowest and highest value and the number of NULLs of each leaf."""
-    lowest: dict[str, Any] = {}
-    highest: dict[str, Any] = {}
-    nulls: dict[str, Any] = {}
-    for number, (path, column) in enumerate(_list_leaves(rows)):
-        if number == INDEXED_LEAVES:
-            break
-        _put_value(nulls, path, column.null_count)
-        bounds = _find_bounds(column)
-        if bounds is not None:
-            _put_value(lowest, path, bounds[0])
-            _put_value(highest, path, bounds[1])
-    return {"numRecords": rows.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": nulls}
+    statistics = FileStatistics()
+    statistics.add(rows)
+    return statistics.document()
+
+
+class FileStatistics:
+    """The statistics of a file that is written in parts."""
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._leaves: dict[tuple[str, ...], _Leaf] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        """Take further rows of the file, which have the columns of those before them."""
+        self._rows += rows.num_rows
+        for path, column in islice(_list_leaves(rows), INDEXED_LEAVES):
+            self._leaves.setdefault(path, _Leaf()).add(column)
+
+    def document(self) -> dict[str, Any]:
+        """Return what the log says of the file."""
+        lowest: dict[str, Any] = {}
+        highest: dict[str, Any] = {}
+        nulls: dict[str, Any] = {}
+        for path, leaf in self._leaves.items():
+            _put_value(nulls, path, leaf.nulls)
+            bounds = leaf.bounds()
+            if bounds is not None:
+                _put_value(lowest, path, bounds[0])
+                _put_value(highest, path, bounds[1])
+        return {"numRecords": self._rows, "minValues": lowest, "maxValues": highest, "nullCount": nulls}
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """What is known of the values of one leaf."""
+
+    nulls: int = 0
+    extremes: list[pa.Scalar] = field(default_factory=list)
+    """The lowest and the highest value of each part that has values."""
+    is_bounded: bool = True
+    """False once a value has no place in the order of its type."""
+
+    def add(self, column: pa.ChunkedArray) -> None:
+        self.nulls += column.null_count
+        self.is_bounded = self.is_bounded and _has_order(column)
+        if self.is_bounded:
+            both = pc.min_max(column)
+            self.extremes += [both[name] for name in ("min", "max") if both[name].is_valid]
+
+    def bounds(self) -> tuple[Any, Any] | None:
+        """Return what the log says of the lowest and highest value; None where it says nothing."""
+        if not self.is_bounded or not self.extremes:
+            return None
+        both = pc.min_max(pa.array(self.extremes, self.extremes[0].type))
+        try:
+            lowest, highest = _round_down(both["min"].as_py()), _round_up(both["max"].as_py())
+        except (OverflowError, ValueError):  # a time that Python has no object for
+            return None
+        return None if lowest is None or highest is None else (lowest, highest)
 
 
 def with_wide_bounds(statistics: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,8 +92,8 @@ def with_wide_bounds(statistics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list_leaves(rows: pa.Table) -> Iterator[tuple[tuple[str, ...], pa.ChunkedArray]]:
-    for field, column in zip(rows.schema, rows.columns, strict=True):
-        yield from _list_leaves_of((field.name,), column)
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        yield from _list_leaves_of((name,), column)
 
 
 def _list_leaves_of(
@@ -53,8 +102,8 @@ def _list_leaves_of(
     if not pa.types.is_struct(column.type):
         yield path, column
         return
-    for field in column.type:
-        yield from _list_leaves_of((*path, field.name), pc.struct_field(column, field.name))
+    for member in column.type:
+        yield from _list_leaves_of((*path, member.name), pc.struct_field(column, member.name))
 
 
 def _put_value(document: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
@@ -64,29 +113,18 @@ def _put_value(document: dict[str, Any], path: tuple[str, ...], value: Any) -> N
     document[name] = value
 
 
-def _find_bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
-    """Return what the log says of the lowest and highest value; None where it says nothing."""
+def _has_order(column: pa.ChunkedArray) -> bool:
+    """Return whether readers agree about the order of the values. They do not about the place of NaN."""
     type_ = column.type
     if pa.types.is_floating(type_):
-        # Readers disagree about the place of NaN.
-        if pc.any(pc.is_nan(column)).as_py():
-            return None
-    elif not (
+        return not pc.any(pc.is_nan(column)).as_py()
+    return bool(
         pa.types.is_integer(type_)
         or pa.types.is_string(type_)
         or pa.types.is_date(type_)
         or pa.types.is_timestamp(type_)
         or pa.types.is_decimal(type_)
-    ):
-        return None
-    both = pc.min_max(column)
-    if not both["min"].is_valid:
-        return None
-    try:
-        lowest, highest = _round_down(both["min"].as_py()), _round_up(both["max"].as_py())
-    except (OverflowError, ValueError):  # a time that Python has no object for
-        return None
-    return None if lowest is None or highest is None else (lowest, highest)
+    )
 
 
 def _round_down(value: Any) -> Any:

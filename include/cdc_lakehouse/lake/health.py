@@ -74,6 +74,6 @@ def health_in(snapshot: Snapshot) -> Health:
         # The last file of a table may be as small as it likes.
         small_files=sum(size < small for size in sizes) if len(sizes) > 1 else 0,
         rows=sum(file.rows or 0 for file in snapshot.files),
-        hidden_rows=sum(file.deleted.cardinality for file in snapshot.files if file.deleted is not None),
+        hidden_rows=sum(file.hidden_rows for file in snapshot.files),
         log_files=snapshot.log_files,
     )

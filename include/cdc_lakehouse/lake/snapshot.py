@@ -51,6 +51,11 @@ class DataFile:
     action: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """What the log says of the file: its `add`, which a commit repeats that changes its deletion vector."""
 
+    @property
+    def hidden_rows(self) -> int:
+        """Rows that its deletion vector hides."""
+        return 0 if self.deleted is None else self.deleted.cardinality
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -68,7 +73,7 @@ class Snapshot:
         for file in self.files:
             if file.rows is None:
                 return None
-            total += file.rows - (file.deleted.cardinality if file.deleted is not None else 0)
+            total += file.rows - file.hidden_rows
         return total
 
 

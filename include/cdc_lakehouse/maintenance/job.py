@@ -20,6 +20,7 @@ from cdc_lakehouse.lake.damage import heal_beside_silver, refuse_missing_files
 from cdc_lakehouse.lake.health import health_in, health_of
 from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot
 from cdc_lakehouse.lake.state import is_there, read_state
+from cdc_lakehouse.lake.tables import properties_of
 from cdc_lakehouse.maintenance.clean import clean_checkpoints
 from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.leftovers import clean_leftovers
@@ -32,6 +33,9 @@ from cdc_lakehouse.maintenance.vacuum import Reclaimed, vacuum
 
 logger = logging.getLogger(__name__)
 
+_TRIES = 3
+"""How often OPTIMIZE plans again what other commits left of its work."""
+
 
 def optimize_tables(application: Application) -> list[TableResult]:
     """Write files again where it pays. A table that gives way to merges night after night is an error."""
@@ -40,7 +44,7 @@ def optimize_tables(application: Application) -> list[TableResult]:
     def work(table: Table) -> TableResult:
         started = time.monotonic()
         snapshots = {_name_of(each.uri): each for each in _snapshots(application, table)}
-        plans = {name: plan_optimize(each.files) for name, each in snapshots.items()}
+        plans = {name: _plan(each) for name, each in snapshots.items()}
         packed = {
             name: _optimize_if_it_pays(application, table, snapshots[name], plan, quiet)
             for name, plan in plans.items()
@@ -72,12 +76,30 @@ def optimize_tables(application: Application) -> list[TableResult]:
 def _optimize_if_it_pays(
     application: Application, table: Table, snapshot: Snapshot, plan: OptimizePlan, quiet: QuietMoments
 ) -> Packed:
-    """Carry out a plan. An ingest only adds files to bronze, so nothing beside it conflicts there."""
-    if application.request.dry_run or not plan.pays:
-        return Packed()
-    if snapshot.uri != application.lake.bronze(table.name):
-        quiet.wait()
-    return optimize(application.spark.isolated(), snapshot.uri, plan, version=snapshot.version)
+    """Carry out a plan. An ingest only adds files to bronze, so nothing beside it conflicts there.
+
+    Where other commits were faster, what they left of the work is planned again on the newest version.
+    """
+    packed = Packed()
+    if application.request.dry_run:
+        return packed
+    for _ in range(_TRIES):
+        if not plan.pays:
+            break
+        if snapshot.uri != application.lake.bronze(table.name):
+            quiet.wait()
+        done = optimize(application.spark.isolated(), snapshot, plan, attempt=application.attempt)
+        packed = packed.followed_by(done)
+        newest = newest_snapshot(snapshot.uri) if done.gave_way else None
+        if newest is None:
+            break
+        snapshot, plan = newest, _plan(newest)
+    return packed
+
+
+def _plan(snapshot: Snapshot) -> OptimizePlan:
+    has_row_ids = properties_of(snapshot.uri).get("delta.enableRowTracking") == "true"
+    return plan_optimize(snapshot.files, has_row_ids=has_row_ids)
 
 
 def _remember_conflicts(

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import deltalake
-from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from cdc_lakehouse.application.failures import is_conflict
-from cdc_lakehouse.errors import StorageUnavailableError
-from cdc_lakehouse.lake.filesystem import delta_options
-from cdc_lakehouse.lake.names import quoted
-from cdc_lakehouse.maintenance.plan import PURGE_ABOVE, OptimizePlan
+from cdc_lakehouse.lake.delta_transaction import DeltaTransaction, Refusal, refusal_of, removal_of
+from cdc_lakehouse.lake.snapshot import Snapshot, files_at
+from cdc_lakehouse.maintenance.plan import OptimizePlan
+from cdc_lakehouse.maintenance.rewriting import WrittenBin, write_bins
 
 logger = logging.getLogger(__name__)
 
 _TRIES = 3
-_SETTINGS = "spark.databricks.delta.optimize"
-_PACK = "OPTIMIZE {table}"
-_PURGE = "REORG TABLE {table} APPLY (PURGE)"
-_OPERATIONS = ("OPTIMIZE", "REORG")
+"""Tries of one commit. Between its look at the table and itself there are milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,61 +32,74 @@ class Packed:
     """Size of the files that left."""
     commits: int = 0
     gave_way: bool = False
-    """Whether commits of others were faster at every try, so that work is left."""
+    """True if other commits changed some of the files meanwhile, so that work is left."""
+
+    def followed_by(self, later: Packed) -> Packed:
+        """Return what both did together; work is left if the later one left some."""
+        return Packed(
+            removed=self.removed + later.removed,
+            added=self.added + later.added,
+            bytes=self.bytes + later.bytes,
+            commits=self.commits + later.commits,
+            gave_way=later.gave_way,
+        )
 
 
-def optimize(session: SparkSession, uri: str, plan: OptimizePlan, *, version: int) -> Packed:
-    """Write files again as `plan` says of `version`. Readers see no change; a second call finds no work.
+def optimize(session: SparkSession, snapshot: Snapshot, plan: OptimizePlan, *, attempt: str) -> Packed:
+    """Write files of a snapshot again as `plan` says. Readers see no change; a second call finds no work.
 
-    Packing leaves a file alone that fills its target by itself, whatever it hides: those a purge writes
-    again. Each batch is a commit. One that meets another commit is lost, those before it stay, and the
-    rest is tried again on the newest version.
+    Each batch is a commit. A file that another commit changed or removed meanwhile costs its bin: the files
+    that were written for it are in no commit, and VACUUM deletes them.
     """
-    settings = {
-        "minFileSize": plan.small_bytes,
-        "maxFileSize": plan.target_bytes,
-        "batchSize": plan.batch_bytes,
-        "maxDeletedRowsRatio": PURGE_ABOVE,
-    }
-    for name, value in settings.items():
-        session.conf.set(f"{_SETTINGS}.{name}", str(value))
-    statements = [*([_PURGE] if plan.purges else []), *([_PACK] if plan.packs else [])]
-    ends = [_try_until_done(session, uri, statement) for statement in statements]
-    return _read_what_was_done(uri, behind=version, gave_way=not all(ends))
+    packed = Packed()
+    for batch in plan.batches:
+        written = write_bins(session, snapshot, batch, attempt=attempt)
+        committed = _commit_unchanged(session, snapshot.uri, written)
+        if len(committed) < len(written):
+            logger.warning("optimize gave way to another commit", extra={"uri": snapshot.uri})
+        done = _summarize(committed, gave_way=packed.gave_way or len(committed) < len(written))
+        packed = packed.followed_by(done)
+    return packed
 
 
-def _try_until_done(session: SparkSession, uri: str, statement: str) -> bool:
-    """Return whether one of some tries reached its end."""
-    return any(_is_done(session, uri, statement) for _ in range(_TRIES))
+def _commit_unchanged(session: SparkSession, uri: str, written: Sequence[WrittenBin]) -> list[WrittenBin]:
+    """Replace the files of those bins that nobody changed, in one commit, and return these bins."""
+    for _ in range(_TRIES):
+        transaction = DeltaTransaction.start(session, uri)
+        now = {file.path: file.deleted for file in files_at(uri, transaction.read_version)}
+        unchanged = [
+            each
+            for each in written
+            if all(file.path in now and now[file.path] == file.deleted for file in each.files)
+        ]
+        if not unchanged:
+            return []
+        try:
+            transaction.commit_rewrite(_to_actions(unchanged))
+        except Exception as exc:
+            if refusal_of(exc) is not Refusal.CHANGED:
+                raise
+        else:
+            return unchanged
+    return []
 
 
-def _is_done(session: SparkSession, uri: str, statement: str) -> bool:
-    """Return whether one try reached the end; False where another commit was faster."""
-    try:
-        session.sql(statement.format(table=quoted("delta", uri))).collect()
-    except Exception as exc:
-        if not is_conflict(exc):
-            raise
-        logger.warning("optimize gave way to another commit", extra={"uri": uri})
-        return False
-    return True
-
-
-def _read_what_was_done(uri: str, *, behind: int, gave_way: bool) -> Packed:
-    """Sum up the commits of OPTIMIZE: a try that gave way tells nothing of the batches before."""
-    try:
-        table = deltalake.DeltaTable(uri, storage_options=delta_options(uri))
-        newer = table.version() - behind
-        commits = table.history(newer) if newer else []
-    except (DeltaError, OSError) as exc:
-        raise StorageUnavailableError(root=uri, reason=str(exc)) from exc
-    metrics = [
-        commit.get("operationMetrics") or {} for commit in commits if commit.get("operation") in _OPERATIONS
+def _to_actions(written: Sequence[WrittenBin]) -> list[dict[str, object]]:
+    at = time.time_ns() // 1_000_000
+    removals = [{"remove": removal_of(file.action, at=at)} for each in written for file in each.files]
+    additions = [each.new.action() for each in written if each.new is not None]
+    return [
+        {kind: {**facts, "dataChange": False} for kind, facts in action.items()}
+        for action in (*removals, *additions)
     ]
+
+
+def _summarize(committed: Sequence[WrittenBin], *, gave_way: bool) -> Packed:
+    files = [file for each in committed for file in each.files]
     return Packed(
-        removed=sum(int(each.get("numRemovedFiles", 0)) for each in metrics),
-        added=sum(int(each.get("numAddedFiles", 0)) for each in metrics),
-        bytes=sum(int(each.get("numRemovedBytes", 0)) for each in metrics),
-        commits=len(metrics),
+        removed=len(files),
+        added=sum(each.new is not None for each in committed),
+        bytes=sum(file.size for file in files),
+        commits=1 if committed else 0,
         gave_way=gave_way,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -16,7 +16,9 @@ LEAST_HIDDEN = 1_000
 """Rows of a table; fewer cost a reader less than the commit that takes them out."""
 LEAST_SAVED = 4
 """Files; fewer are not worth a commit."""
-_FILES_OF_A_BATCH = 8
+_BINS_OF_A_BATCH = 8
+Bin = tuple[DataFile, ...]
+"""Files whose rows become one file."""
 FULL_EVERY = timedelta(days=7)
 _HALF_A_NIGHT = timedelta(hours=12)
 
@@ -36,6 +38,10 @@ class OptimizePlan:
     hidden_rows: int
     rows_beside: int
     """All rows of those files, hidden ones included."""
+    bins: tuple[Bin, ...] = ()
+    """The files that are written again, if that pays."""
+    has_row_ids: bool = False
+    """True for a table whose rows have ids, which this OPTIMIZE would not keep."""
 
     @property
     def packs(self) -> bool:
@@ -49,12 +55,15 @@ class OptimizePlan:
 
     @property
     def pays(self) -> bool:
-        return self.packs or self.purges
+        return (self.packs or self.purges) and not self.has_row_ids
 
     @property
-    def batch_bytes(self) -> int:
-        """Bytes that one commit writes again, and all that a commit in between costs."""
-        return _FILES_OF_A_BATCH * self.target_bytes
+    def batches(self) -> tuple[tuple[Bin, ...], ...]:
+        """Return the bins that one commit replaces together, in the order of the commits."""
+        return tuple(
+            self.bins[start : start + _BINS_OF_A_BATCH]
+            for start in range(0, len(self.bins), _BINS_OF_A_BATCH)
+        )
 
     @property
     def reason(self) -> str:
@@ -65,17 +74,19 @@ class OptimizePlan:
             f" can become {self.small_files - self.saved_files},"
             f" {self.hidden_files} files hide {self.hidden_rows} rows ({share:.1%})"
         )
+        if self.has_row_ids:
+            return f"left alone: delta.enableRowTracking needs Delta's own OPTIMIZE; {facts}"
         return facts if self.pays else f"not worth it: {facts}"
 
 
-def plan_optimize(files: Sequence[DataFile]) -> OptimizePlan:
+def plan_optimize(files: Sequence[DataFile], *, has_row_ids: bool = False) -> OptimizePlan:
     """Return what OPTIMIZE has to do for the files of one version."""
     table_bytes = sum(file.size for file in files)
     target, small = target_file_size(table_bytes), small_file_size(table_bytes)
     small_sizes = [file.size for file in files if file.size < small]
     left = -(-sum(small_sizes) // target)
-    hiding = [(file.rows or 0, file.deleted.cardinality) for file in files if file.deleted is not None]
-    return OptimizePlan(
+    hiding = [(file.rows or 0, file.hidden_rows) for file in files if file.deleted is not None]
+    plan = OptimizePlan(
         target_bytes=target,
         small_bytes=small,
         small_files=len(small_sizes),
@@ -83,7 +94,27 @@ def plan_optimize(files: Sequence[DataFile]) -> OptimizePlan:
         hidden_files=len(hiding),
         hidden_rows=sum(hidden for _, hidden in hiding),
         rows_beside=sum(rows for rows, _ in hiding),
+        has_row_ids=has_row_ids,
     )
+    small_ones = [file for file in files if plan.packs and file.size < small]
+    hiding_ones = [
+        file for file in files if plan.purges and file.deleted is not None and file not in small_ones
+    ]
+    bins = [*fill_bins(small_ones, target_bytes=target), *fill_bins(hiding_ones, target_bytes=target)]
+    return replace(plan, bins=tuple(bins))
+
+
+def fill_bins(files: Sequence[DataFile], *, target_bytes: int) -> tuple[Bin, ...]:
+    """Put files into bins of up to `target_bytes`, in their order, and drop bins without work."""
+    bins: list[list[DataFile]] = []
+    size = 0
+    for file in files:
+        if not bins or size + file.size > target_bytes:
+            bins.append([])
+            size = 0
+        bins[-1].append(file)
+        size += file.size
+    return tuple(tuple(each) for each in bins if len(each) > 1 or each[0].deleted is not None)
 
 
 class VacuumKind(StrEnum):

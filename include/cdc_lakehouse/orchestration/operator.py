@@ -58,13 +58,6 @@ from cdc_lakehouse.orchestration.results import Decision, Verdict, judge, nothin
 SPARK_JOBS = Path(__file__).resolve().parents[3] / "spark_jobs"
 WITHOUT_SPARK = frozenset({Job.VERIFY, Job.PREFLIGHT})
 """Jobs whose file Python runs by itself: a JVM would start for nothing."""
-REWRITES_FILES = frozenset({Job.OPTIMIZE})
-"""Jobs that run for long, whose JVM is to compile with C2 although drivers that start quickly do not: warm,
-it packs 23 instead of 13 MB of files per CPU second (decision 0058)."""
-_JAVA_OPTIONS = "_JAVA_OPTIONS"
-"""Flags that every JVM reads after its command line, so that the quick start's `TieredStopAtLevel` is
-overruled and all other flags of spark-defaults.conf and of an administrator stay."""
-_COMPILE_WITH_C2 = "-XX:TieredStopAtLevel=4"
 JOBS_WITH_INTERVAL = frozenset({Job.BRONZE_INGEST, Job.SILVER_MERGE})
 RESULT_KEY = "return_value"
 """Airflow's own name for what a task returns; failed tasks push it too, for `outcome`."""
@@ -174,9 +167,6 @@ class SparkJobOperator(SparkSubmitOperator):
     def _submitted(self, command: Sequence[str], result_file: Path) -> tuple[int, str | None]:
         secret = {} if self.job in WITHOUT_SPARK else spark_secret(self._conn_id)
         environment = {**self._environment(result_file), **secret}
-        if self.job in REWRITES_FILES:
-            flags = (_COMPILE_WITH_C2, environment.get(_JAVA_OPTIONS, ""))
-            environment[_JAVA_OPTIONS] = " ".join(filter(None, flags))
         return self._exit_code_of(command, environment), _text_of(result_file)
 
     def _environment(self, result_file: Path) -> dict[str, str]:
