@@ -122,6 +122,8 @@ def test_optimize_packs_bronze_and_keeps_its_ledger(many_files):
     assert bronze == {"before": 6, "after": 1}
     assert len(DeltaTable(many_files.lake.bronze("orders")).file_uris()) == 1
     assert ledger_at(many_files.lake.bronze("orders")).seq == 6
+    (statistics,) = pa.table(DeltaTable(many_files.lake.bronze("orders")).get_add_actions()).to_pylist()
+    assert set(statistics["max"]) == {"topic", "partition", "offset", "kafka_timestamp"}
     assert len(notes(many_files.bronze(ORDERS))) == 12
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from orders import ORDERS, know, notes, order  # type: ignore[import-not-found]
 from cdc_lakehouse.config.models import Table
 from cdc_lakehouse.contract import ExitCode, Job, TableResult, TableStatus
 from cdc_lakehouse.lake.row_replacement import RowReplacement
+from cdc_lakehouse.lake.snapshot import newest_snapshot
+from cdc_lakehouse.maintenance.optimize import optimize
+from cdc_lakehouse.maintenance.plan import plan_optimize
 from cdc_lakehouse.maintenance.vacuum import vacuum
 from cdc_lakehouse.silver.job import merge_tables
 from cdc_lakehouse.silver.look import MergeTask, look_at
@@ -47,7 +51,12 @@ def behind(template: Chain, tmp_path: Path) -> Chain:
 
 
 def optimized(chain: Chain, uri: str) -> None:
-    chain.sql("OPTIMIZE {t}", uri)
+    """All files become one, whether that pays or not."""
+    snapshot = newest_snapshot(uri)
+    assert snapshot is not None
+    plan = replace(plan_optimize(snapshot.files), bins=(snapshot.files,))
+    packed = optimize(chain.engine.isolated(), snapshot, plan, attempt="20261120T080000Z-00000001")
+    assert packed.commits == (0 if packed.gave_way else 1)
 
 
 def vacuumed(chain: Chain, uri: str) -> None:

@@ -10,7 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cdc_lakehouse.lake.file_statistics import INDEXED_LEAVES, statistics_of, with_wide_bounds
+from cdc_lakehouse.lake.file_statistics import (
+    INDEXED_LEAVES,
+    FileStatistics,
+    IndexedColumns,
+    statistics_of,
+    with_wide_bounds,
+)
 
 HIGHEST = chr(0x10FFFF)
 INSTANT = pa.timestamp("us", tz="UTC")
@@ -72,6 +78,50 @@ def test_only_the_first_leaves_have_statistics():
     rows = pa.table({f"c{number}": [number] for number in range(INDEXED_LEAVES + 1)})
 
     assert list(statistics_of(rows)["nullCount"]) == [f"c{number}" for number in range(INDEXED_LEAVES)]
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({}, ["id", "at", "a.b"]),
+        ({"delta.dataSkippingNumIndexedCols": "2"}, ["id", "at"]),
+        ({"delta.dataSkippingNumIndexedCols": "0"}, []),
+        ({"delta.dataSkippingNumIndexedCols": "-1"}, ["id", "at", "a.b"]),
+        ({"delta.dataSkippingStatsColumns": "`a.b`, id"}, ["id", "a.b"]),
+        ({"delta.dataSkippingStatsColumns": "at.commit"}, ["at"]),
+        ({"delta.dataSkippingStatsColumns": "at"}, ["at"]),
+        ({"delta.dataSkippingStatsColumns": ""}, []),
+    ],
+)
+def test_a_table_says_which_columns_have_statistics(properties, expected):
+    statistics = FileStatistics(IndexedColumns.of_table(properties))
+
+    statistics.add(pa.table({"id": [1], "at": [{"commit": 2}], "a.b": ["x"]}))
+
+    assert list(statistics.document()["nullCount"]) == expected
+
+
+def test_a_part_without_an_order_leaves_the_whole_column_without_bounds():
+    statistics = FileStatistics()
+    for values in ([1.5], [float("nan")], [None], [0.5]):
+        statistics.add(pa.table({"x": pa.array(values, pa.float64())}))
+
+    assert statistics.document() == {
+        "numRecords": 4,
+        "minValues": {},
+        "maxValues": {},
+        "nullCount": {"x": 1},
+    }
+
+
+def test_parts_have_one_lowest_and_one_highest_value():
+    statistics = FileStatistics()
+    for values in (["b"], [None], ["c", "a"]):
+        statistics.add(pa.table({"x": pa.array(values, pa.string())}))
+
+    document = statistics.document()
+
+    assert (document["minValues"], document["maxValues"]) == ({"x": "a"}, {"x": "c"})
 
 
 def test_a_file_with_deleted_rows_says_that_its_bounds_are_wide():

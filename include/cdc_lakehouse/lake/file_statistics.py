@@ -6,7 +6,8 @@ They are bounds. A long text is cut, a timestamp rounded to milliseconds, both a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -23,6 +24,51 @@ _HIGHEST_CHARACTER = chr(0x10FFFF)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
+_MOST_LEAVES = "delta.dataSkippingNumIndexedCols"
+_NAMES = "delta.dataSkippingStatsColumns"
+_PART_OF_A_NAME = re.compile(r"`((?:[^`]|``)+)`|([^`.,\s]+)|([.,])")
+
+LeafPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedColumns:
+    """The leaves of a table that have statistics, as its properties say."""
+
+    most: int = INDEXED_LEAVES
+    """The first leaves of the schema; -1 for all."""
+    names: tuple[LeafPath, ...] | None = None
+    """Columns, or members of structs, in place of the first leaves. All leaves below them are meant."""
+
+    @classmethod
+    def of_table(cls, properties: Mapping[str, str]) -> IndexedColumns:
+        """Return what Delta's own writers keep to for a table with these properties."""
+        most = int(properties.get(_MOST_LEAVES, INDEXED_LEAVES))
+        return cls(most, _split_names(properties[_NAMES]) if _NAMES in properties else None)
+
+    def choose(
+        self, leaves: Iterable[tuple[LeafPath, pa.ChunkedArray]]
+    ) -> Iterator[tuple[LeafPath, pa.ChunkedArray]]:
+        """Yield those leaves of a table that have statistics."""
+        if self.names is None:
+            yield from islice(leaves, None if self.most < 0 else self.most)
+            return
+        for path, column in leaves:
+            if any(path[: len(name)] == name for name in self.names):
+                yield path, column
+
+
+def _split_names(text: str) -> tuple[LeafPath, ...]:
+    """Return the columns of a list like "id, at.commit, `a.b`"."""
+    names: list[list[str]] = [[]]
+    for quoted, plain, separator in _PART_OF_A_NAME.findall(text):
+        if separator == ",":
+            names.append([])
+        elif not separator:
+            names[-1].append(plain or quoted.replace("``", "`"))
+    return tuple(tuple(name) for name in names if name)
+
+
 def statistics_of(rows: pa.Table) -> dict[str, Any]:
     """Return the number of rows, and the lowest and highest value and the number of NULLs of each leaf."""
     statistics = FileStatistics()
@@ -33,14 +79,15 @@ def statistics_of(rows: pa.Table) -> dict[str, Any]:
 class FileStatistics:
     """The statistics of a file that is written in parts."""
 
-    def __init__(self) -> None:
+    def __init__(self, indexed: IndexedColumns = IndexedColumns()) -> None:
+        self._indexed = indexed
         self._rows = 0
-        self._leaves: dict[tuple[str, ...], _Leaf] = {}
+        self._leaves: dict[LeafPath, _Leaf] = {}
 
     def add(self, rows: pa.Table) -> None:
         """Take further rows of the file, which have the columns of those before them."""
         self._rows += rows.num_rows
-        for path, column in islice(_list_leaves(rows), INDEXED_LEAVES):
+        for path, column in self._indexed.choose(_list_leaves(rows)):
             self._leaves.setdefault(path, _Leaf()).add(column)
 
     def document(self) -> dict[str, Any]:
@@ -91,14 +138,12 @@ def with_wide_bounds(statistics: Mapping[str, Any]) -> dict[str, Any]:
     return {**statistics, "tightBounds": False}
 
 
-def _list_leaves(rows: pa.Table) -> Iterator[tuple[tuple[str, ...], pa.ChunkedArray]]:
+def _list_leaves(rows: pa.Table) -> Iterator[tuple[LeafPath, pa.ChunkedArray]]:
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         yield from _list_leaves_of((name,), column)
 
 
-def _list_leaves_of(
-    path: tuple[str, ...], column: pa.ChunkedArray
-) -> Iterator[tuple[tuple[str, ...], pa.ChunkedArray]]:
+def _list_leaves_of(path: LeafPath, column: pa.ChunkedArray) -> Iterator[tuple[LeafPath, pa.ChunkedArray]]:
     if not pa.types.is_struct(column.type):
         yield path, column
         return
@@ -106,7 +151,7 @@ def _list_leaves_of(
         yield from _list_leaves_of((*path, member.name), pc.struct_field(column, member.name))
 
 
-def _put_value(document: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def _put_value(document: dict[str, Any], path: LeafPath, value: Any) -> None:
     *parents, name = path
     for parent in parents:
         document = document.setdefault(parent, {})

@@ -65,6 +65,7 @@ class Snapshot:
     files: tuple[DataFile, ...]
     log_files: int = 0
     """Commits that the folder of the log holds."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def row_count(self) -> int | None:
@@ -101,6 +102,7 @@ def snapshot_at(uri: str, version: int | None) -> Snapshot | None:
         schema=pa.schema(table.schema().to_arrow()),
         files=files,
         log_files=log_files,
+        properties=table.metadata().configuration,
     )
 
 

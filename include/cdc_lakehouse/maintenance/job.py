@@ -20,7 +20,6 @@ from cdc_lakehouse.lake.damage import heal_beside_silver, refuse_missing_files
 from cdc_lakehouse.lake.health import health_in, health_of
 from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot
 from cdc_lakehouse.lake.state import is_there, read_state
-from cdc_lakehouse.lake.tables import properties_of
 from cdc_lakehouse.maintenance.clean import clean_checkpoints
 from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.leftovers import clean_leftovers
@@ -98,7 +97,7 @@ def _optimize_if_it_pays(
 
 
 def _plan(snapshot: Snapshot) -> OptimizePlan:
-    has_row_ids = properties_of(snapshot.uri).get("delta.enableRowTracking") == "true"
+    has_row_ids = snapshot.properties.get("delta.enableRowTracking") == "true"
     return plan_optimize(snapshot.files, has_row_ids=has_row_ids)
 
 

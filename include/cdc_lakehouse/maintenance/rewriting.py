@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from cdc_lakehouse.errors import FileDamagedError, MissingConnectionError, StorageUnavailableError
 from cdc_lakehouse.lake.delta_transaction import DataFile as NewFile
-from cdc_lakehouse.lake.file_statistics import FileStatistics
+from cdc_lakehouse.lake.file_statistics import FileStatistics, IndexedColumns
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.parquet_files import ROW_GROUP_ROWS, OpenParquetFile, ParquetLayout
 from cdc_lakehouse.lake.rows import batches_of, naming_damage, nullable_schema
@@ -80,7 +80,7 @@ def _try_to_write(part: Snapshot, *, attempt: str) -> dict[str, str]:
 
 def write_files_as_one(part: Snapshot, *, attempt: str) -> NewFile | None:
     """Write the rows of all files of a snapshot into one new file; None where all rows are deleted."""
-    statistics = FileStatistics()
+    statistics = FileStatistics(IndexedColumns.of_table(part.properties))
     new = OpenParquetFile.create(part.uri, nullable_schema(part), attempt=attempt, layout=_read_layout(part))
     try:
         for file in part.files:
