@@ -24,9 +24,11 @@ from small_tables import SMALL  # type: ignore[import-not-found]
 ROOT = Path(__file__).parents[2]
 BOTH = (Job.BRONZE_INGEST, Job.SILVER_MERGE)
 Results = list[dict[str, Any]]
-_MEMORY = {"spark.driver.memory": "4g"}
+_MEMORY = {"spark.driver.memory": "6g"}
 """Merges of rows that moved through many keys have plans of hundreds of megabytes. Four at once filled two
 gigabytes, the JVM spent its time in its collector, and a drain seemed never to end."""
+_ORDERS_OF_A_PROCESS = 8
+"""Each run of the schedule is a process of its own; one that served an hour of runs filled four gigabytes."""
 _ANSWER = 1800.0
 """For a driver, in seconds."""
 
@@ -68,12 +70,15 @@ class WarmDriver:
         self._process: subprocess.Popen[str] | None = None
         self._waiting: dict[int, Future[Results]] = {}
         self._next = 1
+        self._orders = 0
+        """Orders to the process that runs now."""
 
     def start(self) -> None:
         """Does not wait."""
         if self._process is not None and self._process.poll() is None:
             return
         self.starts += 1
+        self._orders = 0
         reads, writes = os.pipe()
         program = str(Path(__file__).with_name("job_server.py"))
         with self.log.open("ab") as output:
@@ -94,7 +99,10 @@ class WarmDriver:
 
     def order(self, pipeline: str, jobs: Sequence[Job] = BOTH) -> Future[Results]:
         """Carried out one after the other."""
+        if self._orders >= _ORDERS_OF_A_PROCESS and not self._waiting:
+            self.close()
         self.start()
+        self._orders += 1
         assert self._process is not None
         assert self._process.stdin is not None
         number, self._next = self._next, self._next + 1
