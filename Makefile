@@ -83,7 +83,7 @@ test-architecture: $(READY) ## Sizes, rooms, pins, secrets
 test-dags: $(READY) ## DAGs and operator, without a database
 	@$(RUN) -m pytest tests/dags
 test-spark: $(FETCHED) ## Cases through the oracle and through real Delta tables
-	@SPARK_TIER_SHARED_IN=$(SHARE) $(RUN) -m pytest tests/spark -m "not long" $(addprefix --ignore tests/spark/,$(LONG))
+	@SPARK_TIER_SHARED_IN=$(SHARE) $(RUN) -m pytest tests/spark -m "not long" --durations=25 --durations-min=8 $(addprefix --ignore tests/spark/,$(LONG))
 test-long: $(FETCHED) ## What `make test` leaves out for time: made-up histories, all types through silver, guards turned off
 	@$(RUN) -m pytest $(addprefix tests/spark/,$(LONG))
 	@$(RUN) -m pytest tests/spark/test_cases.py -m long
