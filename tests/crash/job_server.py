@@ -64,7 +64,8 @@ WORK: dict[Job, Callable[[Application], list[TableResult]]] = {
 def application(order: Mapping[str, Any], job: Job, engine: LazySession) -> Application:
     """As the job itself makes it; the lake and the attempt come with the order."""
     pipeline = find_pipeline(PIPELINE)
-    maintenance = pipeline.maintenance.model_copy(update={"vacuum_retention": "0m"})
+    retention = {"vacuum_retention": "0m"} if job is Job.VACUUM else {}
+    maintenance = pipeline.maintenance.model_copy(update=retention)
     chosen = order.get("tables") or tuple(PARTITIONS)
     left_out = order.get("left_out", ())
     listed = tuple(_as_ordered(table, order) for table in pipeline.tables if table.name not in left_out)
