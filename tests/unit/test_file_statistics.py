@@ -38,6 +38,8 @@ def bounds_of(values: list[Any], type_: pa.DataType) -> tuple[Any, Any] | None:
         (["x" * 40], pa.string(), ("x" * 32, "x" * 32 + HIGHEST)),
         (["x" * 32 + HIGHEST], pa.string(), None),
         ([1.5, -0.5], pa.float64(), (-0.5, 1.5)),
+        ([0.0], pa.float64(), (-0.0, 0.0)),
+        ([-0.0], pa.float32(), (-0.0, 0.0)),
         ([1.5, float("nan")], pa.float64(), None),
         ([1.5, float("inf")], pa.float64(), None),
         ([date(2026, 1, 2)], pa.date32(), ("2026-01-02", "2026-01-02")),
@@ -60,7 +62,7 @@ def bounds_of(values: list[Any], type_: pa.DataType) -> tuple[Any, Any] | None:
     ],
 )
 def test_bounds_are_written_as_delta_reads_them(values, type_, expected):
-    assert bounds_of(values, type_) == expected
+    assert str(bounds_of(values, type_)) == str(expected)  # -0.0 is 0.0, but for some readers
 
 
 def test_leaves_of_a_struct_stand_below_its_name():

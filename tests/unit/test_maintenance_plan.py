@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pytest
 
 from cdc_lakehouse.lake.deletion_vectors import DeletionVector
 from cdc_lakehouse.lake.health import small_file_size, target_file_size
-from cdc_lakehouse.lake.snapshot import DataFile
-from cdc_lakehouse.maintenance.plan import VacuumKind, plan_optimize, vacuum_kind
+from cdc_lakehouse.lake.snapshot import DataFile, Snapshot
+from cdc_lakehouse.maintenance.plan import VacuumKind, plan_optimize, vacuum_kind, what_only_delta_keeps
 
 MIB, GIB = 2**20, 2**30
 NOW = datetime(2026, 1, 10, 3, tzinfo=UTC)
@@ -111,10 +112,27 @@ def test_a_file_that_nobody_would_join_is_written_again_for_its_hidden_rows_only
 
 
 def test_a_table_whose_rows_have_ids_is_left_alone():
-    plan = plan_optimize([file(number) for number in range(5)], has_row_ids=True)
+    snapshot = Snapshot("", 0, pa.schema([]), (), properties={"delta.enableRowTracking": "True"})
+    left = what_only_delta_keeps(snapshot)
+
+    plan = plan_optimize([file(number) for number in range(5)], left_to_delta=left)
 
     assert not plan.pays
     assert plan.reason.startswith("left alone: delta.enableRowTracking needs Delta's own OPTIMIZE; 5 ")
+
+
+@pytest.mark.parametrize(
+    ("features", "left"),
+    [
+        ({"deletionVectors", "appendOnly"}, None),
+        ({"deletionVectors", "clustering"}, "clustering"),
+        ({"generatedColumns", "allowColumnDefaults"}, "allowColumnDefaults, generatedColumns"),
+    ],
+)
+def test_features_that_our_files_do_not_know_are_left_to_delta(features, left):
+    snapshot = Snapshot("", 0, pa.schema([]), (), writer_features=frozenset(features))
+
+    assert what_only_delta_keeps(snapshot) == left
 
 
 def test_one_commit_replaces_eight_bins_at_most():

@@ -36,7 +36,7 @@ from cdc_lakehouse.errors import NotSupportedYetError, StorageUnavailableError
 from cdc_lakehouse.lake.filesystem import delta_options
 
 _DELTA = "org.apache.spark.sql.delta"
-_FEATURES = frozenset(
+WRITABLE_FEATURES = frozenset(
     {
         "appendOnly",
         "invariants",
@@ -194,7 +194,8 @@ class DeltaTransaction:
     """One attempt at one commit on the table's newest version.
 
     Whatever somebody else commits between `start` and `commit` makes `commit` raise: data, because the
-    transaction counts as having read the whole table; a transaction id that was asked for; the schema.
+    transaction counts as having read the whole table, unless it says that it does not; a transaction id
+    that was asked for; the schema.
     Nothing is skipped in silence. That it raised says nothing about whether it committed.
     """
 
@@ -204,14 +205,18 @@ class DeltaTransaction:
         self._transaction = transaction
 
     @classmethod
-    def start(cls, session: SparkSession, uri: str) -> DeltaTransaction:
-        """Raises `NotSupportedYetError` for a table whose features our files do not know."""
+    def start(cls, session: SparkSession, uri: str, *, reads_rows: bool = True) -> DeltaTransaction:
+        """Raises `NotSupportedYetError` for a table whose features our files do not know.
+
+        Without `reads_rows` only commits that remove the same files make `commit` raise.
+        """
         jvm = session._jvm
         log = getattr(jvm, f"{_DELTA}.DeltaLog").forTable(session._jsparkSession, uri)
         none = jvm.scala.Option.empty()
         transaction = cls(session, uri, log.startTransaction(none, none))
         transaction._refuse_features(uri)
-        transaction._transaction.readWholeTable()
+        if reads_rows:
+            transaction._transaction.readWholeTable()
         return transaction
 
     @property
@@ -332,7 +337,7 @@ class DeltaTransaction:
     def _refuse_features(self, uri: str) -> None:
         protocol = json.loads(self._transaction.protocol().json())["protocol"]
         metadata = json.loads(self._transaction.metadata().json())["metaData"]
-        strange = set(protocol.get("writerFeatures", ())) - _FEATURES
+        strange = set(protocol.get("writerFeatures", ())) - WRITABLE_FEATURES
         if metadata.get("configuration", {}).get("delta.columnMapping.mode", "none") != "none":
             strange.add("columnMapping")
         if metadata.get("partitionColumns"):

@@ -51,7 +51,7 @@ def commit_files(
 
     def commit(transaction: DeltaTransaction) -> int:
         transaction.evolve(schema)
-        _refuse_missing(uri, files, table=after.table)
+        refuse_missing(uri, files, table=after.table)
         return transaction.commit(files, transaction_ids(after), metadata=after.to_json(), step=after.seq)
 
     return _commit_step(session, uri, commit, before=before, after=after, known=known)
@@ -144,7 +144,7 @@ def _refuse_unless_next(transaction: DeltaTransaction, uri: str, *, before: Ledg
         raise LedgerLostError(table=after.table, path=uri)
 
 
-def _refuse_missing(uri: str, files: Sequence[DataFile], *, table: str) -> None:
+def refuse_missing(uri: str, files: Sequence[DataFile], *, table: str) -> None:
     """Raise `FilesGoneError` unless all files are there: VACUUM may have taken those of a slow attempt."""
     filesystem, folder = filesystem_of(uri)
     try:

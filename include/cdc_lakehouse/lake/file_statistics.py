@@ -173,7 +173,10 @@ def _has_order(column: pa.ChunkedArray) -> bool:
 
 
 def _round_down(value: Any) -> Any:
+    """Return a value that is not higher. Some readers order -0.0 below 0.0, so a zero is the lower one."""
     match value:
+        case float() if value == 0:
+            return -0.0
         case str():
             return value[:_TEXT_CHARACTERS]
         case datetime():
@@ -185,6 +188,8 @@ def _round_down(value: Any) -> Any:
 def _round_up(value: Any) -> Any:
     """Return a value that is not lower; None where there is none of its kind."""
     match value:
+        case float() if value == 0:
+            return 0.0
         case str() if len(value) > _TEXT_CHARACTERS:
             # A character follows that is lower than the highest one, so the cut text with that one is above.
             is_highest = value[_TEXT_CHARACTERS] == _HIGHEST_CHARACTER

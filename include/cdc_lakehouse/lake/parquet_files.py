@@ -32,6 +32,8 @@ class ParquetLayout:
     """Few different values: texts and numbers that repeat."""
     statistics: tuple[str, ...] = ()
     """What readers skip row groups by."""
+    compression: str = COMPRESSION
+    """The codec of all columns, by Arrow's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,13 @@ class OpenParquetFile:
     ) -> OpenParquetFile:
         """Its name was never used before: who runs it again writes another file."""
         filesystem, root = filesystem_of(folder)
-        name = f"{attempt}-{uuid.uuid4().hex}.{COMPRESSION}.parquet"
+        name = f"{attempt}-{uuid.uuid4().hex}.{layout.compression}.parquet"
         path = f"{root}/{name}"
         stream = filesystem.open_output_stream(path)
         writer = pq.ParquetWriter(
             stream,
             schema,
-            compression=COMPRESSION,
+            compression=layout.compression,
             use_dictionary=list(layout.dictionary) or False,
             write_statistics=list(layout.statistics) or False,
             # As Spark writes them, and half the size of the fixed bytes that Arrow would choose.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyarrow.fs import FileSystem
 
 from cdc_lakehouse.errors import FileDamagedError
-from cdc_lakehouse.lake.deletion_vectors import deleted_rows
+from cdc_lakehouse.lake.deletion_vectors import UnreadableVectorError, deleted_rows
 from cdc_lakehouse.lake.filesystem import filesystem_of
 from cdc_lakehouse.lake.snapshot import DataFile, Snapshot, newest_snapshot
 
@@ -48,8 +48,8 @@ def batches_of(snapshot: Snapshot, columns: Sequence[str], *, most: int) -> Iter
     schema = pa.schema([whole.field(name) for name in columns])
     filesystem, folder = filesystem_of(snapshot.uri)
     for file in snapshot.files:
-        kept = kept_rows(file, filesystem=filesystem, folder=folder)
         with naming_damage(snapshot.uri, file), filesystem.open_input_file(f"{folder}/{file.path}") as stream:
+            kept = kept_rows(file, filesystem=filesystem, folder=folder)
             parquet = pq.ParquetFile(
                 stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True
             )
@@ -70,6 +70,9 @@ def naming_damage(uri: str, file: DataFile) -> Iterator[None]:
     """Raise `FileDamagedError`, which names the file, where its bytes are not what was written."""
     try:
         yield
+    except UnreadableVectorError as exc:
+        what = f"its deletion vector cannot be read, {exc}: {uri}/{file.path}"
+        raise FileDamagedError(table=uri.rpartition("/")[2], what=what) from exc
     except (OSError, pa.ArrowInvalid) as exc:
         damage = _DAMAGE.search(str(exc))
         if damage is None:

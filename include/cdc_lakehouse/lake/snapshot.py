@@ -66,6 +66,7 @@ class Snapshot:
     log_files: int = 0
     """Commits that the folder of the log holds."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    writer_features: frozenset[str] = frozenset()
 
     @property
     def row_count(self) -> int | None:
@@ -103,6 +104,7 @@ def snapshot_at(uri: str, version: int | None) -> Snapshot | None:
         files=files,
         log_files=log_files,
         properties=table.metadata().configuration,
+        writer_features=frozenset(table.protocol().writer_features or ()),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,7 +26,13 @@ from cdc_lakehouse.maintenance.forget import forget
 from cdc_lakehouse.maintenance.leftovers import clean_leftovers
 from cdc_lakehouse.maintenance.memory import Memory, read_memories, write_memories
 from cdc_lakehouse.maintenance.optimize import Packed, optimize
-from cdc_lakehouse.maintenance.plan import OptimizePlan, VacuumKind, plan_optimize, vacuum_kind
+from cdc_lakehouse.maintenance.plan import (
+    OptimizePlan,
+    VacuumKind,
+    plan_optimize,
+    vacuum_kind,
+    what_only_delta_keeps,
+)
 from cdc_lakehouse.maintenance.quiet import QuietMoments
 from cdc_lakehouse.maintenance.restate import is_due, restate
 from cdc_lakehouse.maintenance.vacuum import Reclaimed, vacuum
@@ -91,14 +98,14 @@ def _optimize_if_it_pays(
         packed = packed.followed_by(done)
         newest = newest_snapshot(snapshot.uri) if done.gave_way else None
         if newest is None:
-            break
+            return packed
         snapshot, plan = newest, _plan(newest)
-    return packed
+    # Where nothing pays any more, those who were faster did the work.
+    return replace(packed, gave_way=packed.gave_way and plan.pays)
 
 
 def _plan(snapshot: Snapshot) -> OptimizePlan:
-    has_row_ids = snapshot.properties.get("delta.enableRowTracking") == "true"
-    return plan_optimize(snapshot.files, has_row_ids=has_row_ids)
+    return plan_optimize(snapshot.files, left_to_delta=what_only_delta_keeps(snapshot))
 
 
 def _remember_conflicts(

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from cdc_lakehouse.lake.delta_transaction import DeltaTransaction, Refusal, refusal_of, removal_of
-from cdc_lakehouse.lake.snapshot import Snapshot, files_at
-from cdc_lakehouse.maintenance.plan import OptimizePlan
+from cdc_lakehouse.lake.file_commit import refuse_missing
+from cdc_lakehouse.lake.snapshot import Snapshot, snapshot_at
+from cdc_lakehouse.maintenance.plan import OptimizePlan, what_only_delta_keeps
 from cdc_lakehouse.maintenance.rewriting import WrittenBin, write_bins
 
 logger = logging.getLogger(__name__)
 
 _TRIES = 3
-"""Tries of one commit. Between its look at the table and itself there are milliseconds."""
+"""Tries of one commit; one is lost where another commit takes files of ours behind the look at the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Packed:
 def optimize(session: SparkSession, snapshot: Snapshot, plan: OptimizePlan, *, attempt: str) -> Packed:
     """Write files of a snapshot again as `plan` says. Readers see no change; a second call finds no work.
 
-    Each batch is a commit. A file that another commit changed or removed meanwhile costs its bin: the files
-    that were written for it are in no commit, and VACUUM deletes them.
+    Each batch is a commit. A file that another commit changed or removed meanwhile costs its bin: the file
+    that was written for it is in no commit, and the next VACUUM that lists the folder deletes it.
     """
     packed = Packed()
     for batch in plan.batches:
@@ -65,8 +66,14 @@ def optimize(session: SparkSession, snapshot: Snapshot, plan: OptimizePlan, *, a
 def _commit_unchanged(session: SparkSession, uri: str, written: Sequence[WrittenBin]) -> list[WrittenBin]:
     """Replace the files of those bins that nobody changed, in one commit, and return these bins."""
     for _ in range(_TRIES):
-        transaction = DeltaTransaction.start(session, uri)
-        now = {file.path: file.deleted for file in files_at(uri, transaction.read_version)}
+        transaction = DeltaTransaction.start(session, uri, reads_rows=False)
+        newest = snapshot_at(uri, transaction.read_version)
+        if newest is None or what_only_delta_keeps(newest) is not None:
+            return []
+        now = {file.path: file.deleted for file in newest.files}
+        done = [each for each in written if each.new is not None and each.new.name in now]
+        if done:  # by a try whose answer was lost
+            return done
         unchanged = [
             each
             for each in written
@@ -74,6 +81,8 @@ def _commit_unchanged(session: SparkSession, uri: str, written: Sequence[Written
         ]
         if not unchanged:
             return []
+        new = [each.new for each in unchanged if each.new is not None]
+        refuse_missing(uri, new, table=uri.rpartition("/")[2])
         try:
             transaction.commit_rewrite(_to_actions(unchanged))
         except Exception as exc:

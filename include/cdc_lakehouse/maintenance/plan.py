@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from cdc_lakehouse.lake.delta_transaction import WRITABLE_FEATURES
 from cdc_lakehouse.lake.health import small_file_size, target_file_size
-from cdc_lakehouse.lake.snapshot import DataFile
+from cdc_lakehouse.lake.snapshot import DataFile, Snapshot
 
 PURGE_ABOVE = 0.1
 """Share of the rows that deletion vectors hide, of the files that have one: a purge writes all of these."""
@@ -40,8 +41,8 @@ class OptimizePlan:
     """All rows of those files, hidden ones included."""
     bins: tuple[Bin, ...] = ()
     """The files that are written again, if that pays."""
-    has_row_ids: bool = False
-    """True for a table whose rows have ids, which this OPTIMIZE would not keep."""
+    left_to_delta: str | None = None
+    """What the table has that only Delta's own OPTIMIZE keeps; None where ours keeps everything."""
 
     @property
     def packs(self) -> bool:
@@ -55,7 +56,7 @@ class OptimizePlan:
 
     @property
     def pays(self) -> bool:
-        return (self.packs or self.purges) and not self.has_row_ids
+        return (self.packs or self.purges) and self.left_to_delta is None
 
     @property
     def batches(self) -> tuple[tuple[Bin, ...], ...]:
@@ -74,12 +75,12 @@ class OptimizePlan:
             f" can become {self.small_files - self.saved_files},"
             f" {self.hidden_files} files hide {self.hidden_rows} rows ({share:.1%})"
         )
-        if self.has_row_ids:
-            return f"left alone: delta.enableRowTracking needs Delta's own OPTIMIZE; {facts}"
+        if self.left_to_delta is not None:
+            return f"left alone: {self.left_to_delta} needs Delta's own OPTIMIZE; {facts}"
         return facts if self.pays else f"not worth it: {facts}"
 
 
-def plan_optimize(files: Sequence[DataFile], *, has_row_ids: bool = False) -> OptimizePlan:
+def plan_optimize(files: Sequence[DataFile], *, left_to_delta: str | None = None) -> OptimizePlan:
     """Return what OPTIMIZE has to do for the files of one version."""
     table_bytes = sum(file.size for file in files)
     target, small = target_file_size(table_bytes), small_file_size(table_bytes)
@@ -94,14 +95,23 @@ def plan_optimize(files: Sequence[DataFile], *, has_row_ids: bool = False) -> Op
         hidden_files=len(hiding),
         hidden_rows=sum(hidden for _, hidden in hiding),
         rows_beside=sum(rows for rows, _ in hiding),
-        has_row_ids=has_row_ids,
+        left_to_delta=left_to_delta,
     )
-    small_ones = [file for file in files if plan.packs and file.size < small]
+    is_small = {file.path: plan.packs and file.size < small for file in files}
+    small_ones = [file for file in files if is_small[file.path]]
     hiding_ones = [
-        file for file in files if plan.purges and file.deleted is not None and file not in small_ones
+        file for file in files if plan.purges and file.deleted is not None and not is_small[file.path]
     ]
     bins = [*fill_bins(small_ones, target_bytes=target), *fill_bins(hiding_ones, target_bytes=target)]
     return replace(plan, bins=tuple(bins))
+
+
+def what_only_delta_keeps(snapshot: Snapshot) -> str | None:
+    """Return what of a table our files would lose: ids of rows, their clustering, or an unknown feature."""
+    if snapshot.properties.get("delta.enableRowTracking", "").lower() == "true":
+        return "delta.enableRowTracking"
+    features = snapshot.writer_features - (WRITABLE_FEATURES - {"clustering"})
+    return ", ".join(sorted(features)) or None
 
 
 def fill_bins(files: Sequence[DataFile], *, target_bytes: int) -> tuple[Bin, ...]:

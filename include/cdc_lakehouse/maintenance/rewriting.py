@@ -1,7 +1,7 @@
 """Write the rows of several data files into one, in a worker. Readers see it once a commit names it.
 
-Rows go from Arrow to Arrow, a row group at a time: no row becomes an object, and memory does not grow with
-the files.
+Rows go from Arrow to Arrow, so many at a time as one row group may have: no row becomes an object, and
+memory does not grow with the files.
 """
 
 from __future__ import annotations
@@ -19,12 +19,28 @@ from cdc_lakehouse.errors import FileDamagedError, MissingConnectionError, Stora
 from cdc_lakehouse.lake.delta_transaction import DataFile as NewFile
 from cdc_lakehouse.lake.file_statistics import FileStatistics, IndexedColumns
 from cdc_lakehouse.lake.filesystem import filesystem_of
-from cdc_lakehouse.lake.parquet_files import ROW_GROUP_ROWS, OpenParquetFile, ParquetLayout
+from cdc_lakehouse.lake.parquet_files import (
+    COMPRESSION,
+    ROW_GROUP_BYTES,
+    ROW_GROUP_ROWS,
+    OpenParquetFile,
+    ParquetLayout,
+)
 from cdc_lakehouse.lake.rows import batches_of, naming_damage, nullable_schema
 from cdc_lakehouse.lake.snapshot import DataFile, Snapshot
 from cdc_lakehouse.maintenance.plan import Bin
 
-_LINE = pa.schema([(name, pa.string()) for name in ("file", "damage", "storage")])
+_LINE = pa.schema([(name, pa.string()) for name in ("file", "damage", "storage", "connection")])
+
+_CODECS = {
+    "SNAPPY": "snappy",
+    "ZSTD": "zstd",
+    "GZIP": "gzip",
+    "LZ4_RAW": "lz4",
+    "BROTLI": "brotli",
+    "UNCOMPRESSED": "none",
+}
+"""Parquet's name of a codec -> Arrow's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +66,8 @@ def write_bins(
     for files, line in zip(bins, tasks.mapInArrow(write, columns).collect(), strict=True):
         if line["damage"] is not None:
             raise FileDamagedError(table=snapshot.uri.rpartition("/")[2], what=line["damage"])
+        if line["connection"] is not None:
+            raise MissingConnectionError(connection=line["connection"], problem=line["storage"])
         if line["storage"] is not None:
             raise StorageUnavailableError(root=snapshot.uri, reason=line["storage"])
         document = json.loads(line["file"])
@@ -72,7 +90,7 @@ def _try_to_write(part: Snapshot, *, attempt: str) -> dict[str, str]:
     except FileDamagedError as exc:
         return {"damage": exc.what}
     except MissingConnectionError as exc:
-        return {"storage": f"in an executor, {exc.problem}"}
+        return {"connection": exc.connection, "storage": f"in an executor, {exc.problem}"}
     except OSError as exc:
         return {"storage": str(exc)}
     return {"file": json.dumps(None if new is None else asdict(new))}
@@ -101,8 +119,8 @@ def write_files_as_one(part: Snapshot, *, attempt: str) -> NewFile | None:
 
 def _read_checked(part: Snapshot, file: DataFile) -> Iterator[pa.Table]:
     """Yield the rows of a file. Raises `FileDamagedError` if they are not as many as the log says."""
-    count = 0
-    for rows in batches_of(replace(part, files=(file,)), part.schema.names, most=ROW_GROUP_ROWS):
+    count, most = 0, _find_rows_per_group(part, file)
+    for rows in batches_of(replace(part, files=(file,)), part.schema.names, most=most):
         count += len(rows)
         yield rows
     if file.rows is not None and count != file.rows - file.hidden_rows:
@@ -111,16 +129,29 @@ def _read_checked(part: Snapshot, file: DataFile) -> Iterator[pa.Table]:
 
 
 def _read_layout(part: Snapshot) -> ParquetLayout:
-    """Return the layout of the largest file: writers of the table know which columns a dictionary suits."""
+    """Return the layout of the largest file with rows: writers of the table know what suits its columns."""
+    for file in sorted(part.files, key=lambda file: file.size, reverse=True):
+        metadata = _read_footer(part, file)
+        if metadata.num_row_groups:
+            group = metadata.row_group(0)
+            columns = [group.column(number) for number in range(group.num_columns)]
+            return ParquetLayout(
+                dictionary=tuple(each.path_in_schema for each in columns if each.has_dictionary_page),
+                statistics=tuple(each.path_in_schema for each in columns if each.is_stats_set),
+                compression=_CODECS.get(columns[0].compression, COMPRESSION),
+            )
+    return ParquetLayout()
+
+
+def _find_rows_per_group(part: Snapshot, file: DataFile) -> int:
+    """Return how many rows of a file make a row group of the size that is wanted."""
+    metadata = _read_footer(part, file)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    widest = max((group.total_byte_size / group.num_rows for group in groups if group.num_rows), default=0)
+    return max(1, min(ROW_GROUP_ROWS, int(ROW_GROUP_BYTES / widest) if widest else ROW_GROUP_ROWS))
+
+
+def _read_footer(part: Snapshot, file: DataFile) -> pq.FileMetaData:
     filesystem, folder = filesystem_of(part.uri)
-    largest = max(part.files, key=lambda file: file.size)
-    with naming_damage(part.uri, largest), filesystem.open_input_file(f"{folder}/{largest.path}") as stream:
-        metadata = pq.ParquetFile(stream).metadata
-    if not metadata.num_row_groups:
-        return ParquetLayout()
-    group = metadata.row_group(0)
-    columns = [group.column(number) for number in range(group.num_columns)]
-    return ParquetLayout(
-        dictionary=tuple(each.path_in_schema for each in columns if each.has_dictionary_page),
-        statistics=tuple(each.path_in_schema for each in columns if each.is_stats_set),
-    )
+    with naming_damage(part.uri, file), filesystem.open_input_file(f"{folder}/{file.path}") as stream:
+        return pq.ParquetFile(stream).metadata

@@ -1,8 +1,8 @@
 """Find the rows that a Delta table has of some keys, by statistics first and then by key columns alone.
 
 A file whose statistics exclude all keys is not opened. Of another one only those row groups are read whose
-statistics may have a key, and there first the key columns. Files that a merge or OPTIMIZE wrote are sorted by
-key, so that a key is found by binary search.
+statistics may have a key, and there first the key columns. Files that a merge wrote are sorted by key, so
+that a key is found by binary search.
 """
 
 from __future__ import annotations
