@@ -74,7 +74,10 @@ class AirflowPages:
         self.page.get_by_text("Required Actions", exact=True).click()
         self.page.get_by_role("dialog").get_by_role("link", name="approve", exact=True).last.click()
         self.page.wait_for_url("**/required_actions")
-        self.page.get_by_test_id("hitl-option-Approve").wait_for()
+        # The list of actions, which lies above the page, has the same button while the page still loads.
+        page = self.page.locator("#root")
+        page.get_by_test_id("hitl-option-Approve").wait_for()
+        page.get_by_text("To approve, type").wait_for()
 
     def read(self) -> str:
         return str(self.page.locator("#root").inner_text())
