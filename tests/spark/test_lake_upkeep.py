@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -22,7 +23,8 @@ from pyspark.sql import functions as F
 
 from cdc_lakehouse.bronze.decided import Decided
 from cdc_lakehouse.contract import Job, TableResult, TableStatus
-from cdc_lakehouse.errors import ForeignCommitError, ForeignRowsError
+from cdc_lakehouse.errors import FilesGoneError, ForeignCommitError, ForeignRowsError
+from cdc_lakehouse.lake.delta_transaction import DeltaTransaction
 from cdc_lakehouse.lake.health import health_in, health_of
 from cdc_lakehouse.lake.ledger import Ledger
 from cdc_lakehouse.lake.snapshot import Snapshot, newest_snapshot
@@ -35,6 +37,7 @@ from cdc_lakehouse.maintenance.memory import Memory, read_memories, write_memori
 from cdc_lakehouse.maintenance.optimize import Packed, optimize
 from cdc_lakehouse.maintenance.plan import OptimizePlan, VacuumKind, fill_bins, plan_optimize
 from cdc_lakehouse.maintenance.restate import DEEP
+from cdc_lakehouse.maintenance.rewriting import write_bins
 from cdc_lakehouse.maintenance.vacuum import vacuum
 
 
@@ -210,6 +213,53 @@ def test_a_file_that_another_commit_changed_costs_optimize_its_bin(engine, forty
     assert (packed.gave_way, packed.removed, packed.added, packed.commits) == (True, 38, 19, 3)
 
 
+def test_a_commit_in_between_that_removes_other_files_costs_optimize_nothing(
+    engine, forty_files, monkeypatch
+):
+    snapshot, plan = forty_files
+    commit, others = DeltaTransaction.commit_rewrite, [int(each[0].oldest["id"]) for each in plan.bins[1:]]
+    deleted = []
+
+    def overtaken(*arguments: Any) -> int:
+        deleted.append(others.pop())
+        DeltaTable(snapshot.uri).delete(f"id = {deleted[-1]}")
+        return commit(*arguments)
+
+    monkeypatch.setattr(DeltaTransaction, "commit_rewrite", overtaken)
+    packed = optimize(engine.isolated(), snapshot, replace(plan, bins=plan.bins[:1]), attempt=ATTEMPT)
+
+    left = {row["id"] for row in engine.session().read.format("delta").load(snapshot.uri).collect()}
+    operations = [each["operation"] for each in DeltaTable(snapshot.uri).history(2)]
+    assert (packed.removed, packed.commits, packed.gave_way) == (2, 1, False)
+    assert (operations, left) == (["OPTIMIZE", "DELETE"], set(range(40)) - {*deleted})
+
+
+def test_optimize_commits_no_file_that_is_gone(engine, forty_files, monkeypatch):
+    snapshot, plan = forty_files
+
+    def write_and_lose(*arguments: Any, **facts: Any) -> Any:
+        written = write_bins(*arguments, **facts)
+        assert written[0].new is not None
+        (Path(urlsplit(snapshot.uri).path) / written[0].new.name).unlink()
+        return written
+
+    monkeypatch.setattr(optimize_module, "write_bins", write_and_lose)
+
+    with pytest.raises(FilesGoneError):
+        optimize(engine.isolated(), snapshot, plan, attempt=ATTEMPT)
+    assert DeltaTable(snapshot.uri).version() == snapshot.version
+
+
+def test_a_table_that_somebody_else_packed_meanwhile_is_not_skipped(many_files, monkeypatch):
+    def be_overtaken(_session: Any, uri: str, _written: Any) -> list[Any]:
+        many_files.sql("OPTIMIZE {t}", uri)
+        return []
+
+    monkeypatch.setattr(optimize_module, "_commit_unchanged", be_overtaken)
+
+    assert optimized(many_files).counts["skipped"] == 0
+
+
 def delete_a_row_of_a_later_batch(uri: str) -> int:
     """Delete a row as soon as the first batch is committed, from a file that no batch has packed yet."""
     table, deadline = DeltaTable(uri), time.monotonic() + 120
@@ -273,7 +323,7 @@ VALUES = {
 
 @pytest.fixture(scope="module")
 def all_types(engine, tmp_path_factory) -> Snapshot:
-    """Five files: of a type that was widened then, without a column that came later, with hidden rows."""
+    """Return a table of five files with hidden rows, three of them older than two changes of its columns."""
     uri, session = (tmp_path_factory.mktemp("types") / "all").as_uri(), engine.isolated()
     columns = ", ".join(f"{name} {'smallint' if name == 'small' else kind}" for name, kind in TYPES.items())
     session.sql(

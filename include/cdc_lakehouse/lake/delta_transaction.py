@@ -194,8 +194,7 @@ class DeltaTransaction:
     """One attempt at one commit on the table's newest version.
 
     Whatever somebody else commits between `start` and `commit` makes `commit` raise: data, because the
-    transaction counts as having read the whole table, unless it says that it does not; a transaction id
-    that was asked for; the schema.
+    transaction counts as having read the whole table; a transaction id that was asked for; the schema.
     Nothing is skipped in silence. That it raised says nothing about whether it committed.
     """
 
@@ -208,7 +207,8 @@ class DeltaTransaction:
     def start(cls, session: SparkSession, uri: str, *, reads_rows: bool = True) -> DeltaTransaction:
         """Raises `NotSupportedYetError` for a table whose features our files do not know.
 
-        Without `reads_rows` only commits that remove the same files make `commit` raise.
+        With `reads_rows` false the transaction does not count as having read the table: data of somebody else
+        makes `commit` raise only if both remove the same file.
         """
         jvm = session._jvm
         log = getattr(jvm, f"{_DELTA}.DeltaLog").forTable(session._jsparkSession, uri)
